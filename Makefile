@@ -29,7 +29,7 @@ package: $(HELM) ## bundle the chart into _out/ [VERSION=x.y.z]
 	@$(HELM) package $(CHART) --destination _out $(VERSION:%=--version %)
 
 ##@ Check
-CHECKS := lint unit render verify
+CHECKS := lint unit update-check update-test render verify
 
 .PHONY: test
 test: $(CHECKS) ## everything that CI runs
@@ -47,21 +47,40 @@ lint: $(HELM) ## helm lint --strict over every values set
 render: $(HELM) ## what the chart renders, against goldens and real types
 	@$(STEP) $@ go test -count=1 ./tests/render
 
+.PHONY: update-test
+update-test: bin/update ## make update restores the CR whole or refuses, and says why
+	@$(STEP) $@ go test -count=1 ./hack/update
+	@$(STEP) "$@ by hand" hack/update_idempotency_test.sh
+	@$(STEP) "$@ fuzzed" hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
+
 .PHONY: verify
 verify: bin/helm-docs ## generated files, go.mod files and formatting are up to date
 	@$(STEP) $@ hack/verify.sh
 
 .PHONY: bench
-bench: $(HELM) ## how long rendering takes
+bench: $(HELM) ## how long rendering takes, and make update beside a chain of sed
 	go test -run '^$$' -bench . ./tests/render
+	go test -run '^$$' -bench . -benchtime 100x ./hack/update
 
 ##@ Maintain
+CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
+# Through the environment, so that the path may hold what the shell would interpret.
+export CR_FILE
+
+.PHONY: update
+update: bin/update ## re-apply the parameterization to a hand-merged CR [CR_FILE=path]
+	@bin/update "$$CR_FILE"
+
+.PHONY: update-check
+update-check: bin/update ## say what update would do, exit 1 if anything [CR_FILE=path]
+	@bin/update -check "$$CR_FILE"
+
 .PHONY: docs
 docs: bin/helm-docs ## write the chart's README from its values
 	@bin/helm-docs --log-level warning --chart-search-root $(CHART)
 
 .PHONY: tools
-tools: bin/helm bin/helm-unittest bin/helm-docs ## build bin/
+tools: bin/helm bin/helm-unittest bin/helm-docs bin/update ## build bin/
 
 # What is built from the module that pins it: binary, folder of its go.mod, package.
 define tool
@@ -72,3 +91,6 @@ $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
 $(eval $(call tool,helm-docs,hack/helm-docs,github.com/norwoodj/helm-docs/cmd/helm-docs))
 $(CURDIR)/bin/%: bin/% ;
+
+bin/update: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/update/*.go))
+	@$(STEP) "build update" go build -o $@ ./hack/update >&2 && touch $@

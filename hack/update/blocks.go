@@ -1,0 +1,196 @@
+package main
+
+// What the package adds to upstream's KubeVirt CR, as data: the blocks that `make update` restores, the
+// policy that it insists on, and the lines that it names when it cannot find its way.
+
+import "strings"
+
+// A place says where a block stands, seen from the key it is anchored to.
+type place int
+
+const (
+	topOfFile  place = iota
+	firstKey         // on the line after the anchor's, above comments and the keys of its mapping
+	aboveItems       // on the line after the anchor's, above comments and the items of its list
+	belowItems       // after the last line of the last item of the anchor's list
+	after            // after the last line of the anchor's value
+	before           // on the line before the anchor's, above the comment block that stands there
+)
+
+// A block is a piece of parameterization. It is there only if all of its lines are, at its place, once.
+type block struct {
+	name   string
+	place  place
+	anchor string // the path of a key; none at the top of the file
+	text   string // whole lines
+
+	// owns is the path that nothing but this block may fill, if there is one: a key, or an item in brackets.
+	owns string
+	// upstream are the values that upstream has at owns, which the block replaces where they stand. Such a
+	// block may then stand anywhere under its parent; the place is where it goes when the key is lost too.
+	upstream []string
+}
+
+// The order is that of the file, and decides between blocks at one place.
+var blocks = []block{{
+	name:  "checkValues",
+	place: topOfFile,
+	text: `
+{{- include "cozy-kubevirt.checkValues" . -}}`,
+}, {
+	name:     "namespace",
+	place:    after,
+	anchor:   "metadata.name",
+	owns:     "metadata.namespace",
+	upstream: []string{"kubevirt"},
+	text: `
+  namespace: {{ .Release.Namespace | quote }}`,
+}, {
+	name:   "cpuAllocationRatio",
+	place:  firstKey,
+	anchor: "spec.configuration.developerConfiguration",
+	owns:   "spec.configuration.developerConfiguration.cpuAllocationRatio",
+	text: `
+      {{- with .Values.cpuAllocationRatio }}
+      cpuAllocationRatio: {{ int64 . }}
+      {{- end }}`,
+}, {
+	// The gates themselves are upstream's business and ours: plain items between this block and the next.
+	name:   "featureGates-begin",
+	place:  aboveItems,
+	anchor: "spec.configuration.developerConfiguration.featureGates",
+	text: `
+      {{- block "cozy-kubevirt.featureGates" . }}`,
+}, {
+	name:   "featureGates-end",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.featureGates",
+	text: `
+      {{- end }}
+      {{- range .Values.extraFeatureGates }}
+      - {{ . | quote }}
+      {{- end }}`,
+}, {
+	name:   "disabledFeatureGates-begin",
+	place:  aboveItems,
+	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
+	text: `
+      {{- block "cozy-kubevirt.disabledFeatureGates" . }}`,
+}, {
+	name:   "disabledFeatureGates-end",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
+	owns:   "spec.configuration.developerConfiguration.disabledFeatureGates[ImageVolume]",
+	text: `
+      {{- if include "cozy-kubevirt.disablesImageVolume" . }}
+      - ImageVolume
+      {{- end }}
+      {{- end }}
+      {{- range include "cozy-kubevirt.otherDisabledFeatureGates" . | fromYamlArray }}
+      - {{ . | quote }}
+      {{- end }}`,
+}, {
+	name:   "permittedHostDevices",
+	place:  before,
+	anchor: "spec.configuration.evictionStrategy",
+	owns:   "spec.configuration.permittedHostDevices",
+	text: `
+    {{- with include "cozy-kubevirt.permittedHostDevices" . | trim }}
+    permittedHostDevices:
+      {{- . | nindent 6 }}
+    {{- end }}`,
+}, {
+	name:   "mediatedDevicesConfiguration",
+	place:  before,
+	anchor: "spec.configuration.evictionStrategy",
+	owns:   "spec.configuration.mediatedDevicesConfiguration",
+	text: `
+    {{- with include "cozy-kubevirt.mediatedDevicesConfiguration" . | trim }}
+    mediatedDevicesConfiguration:
+      {{- . | nindent 6 }}
+    {{- end }}`,
+}, {
+	name:     "customizeComponents",
+	place:    after,
+	anchor:   "spec.configuration",
+	owns:     "spec.customizeComponents",
+	upstream: []string{"{}", ""},
+	text: `
+  customizeComponents:
+    patches:
+    {{- /* The operator owns the DaemonSet, so this patch is the only way to its resources. KubeVirt
+           ignores in silence a patch whose resource or container it does not find. */}}
+    - resourceType: DaemonSet
+      resourceName: virt-handler
+      type: strategic
+      patch: '{{ include "cozy-kubevirt.virtHandlerPatch" . }}'`,
+}, {
+	name:   "monitorNamespace",
+	place:  before,
+	anchor: "spec.uninstallStrategy",
+	owns:   "spec.monitorNamespace",
+	text: `
+  monitorNamespace: {{ include "cozy-kubevirt.monitorNamespace" . | quote }}`,
+}}
+
+// A constant is a decision of the package that a hand-merge must not undo.
+type constant struct {
+	path  string
+	value []string // one, or for a list its items in order
+	list  bool
+	tag   string // YAML's type of the value
+}
+
+var constants = []constant{
+	{path: "spec.configuration.evictionStrategy", value: []string{"LiveMigrateIfPossible"}, tag: "!!str"},
+	{path: "spec.workloadUpdateStrategy.batchEvictionInterval", value: []string{"1m"}, tag: "!!str"},
+	{path: "spec.workloadUpdateStrategy.batchEvictionSize", value: []string{"10"}, tag: "!!int"},
+	{path: "spec.workloadUpdateStrategy.workloadUpdateMethods", value: []string{"LiveMigrate", "Evict"}, list: true, tag: "!!str"},
+}
+
+// otherAnchors are the values, as shipped, of the anchors that are neither constants nor parents of more keys.
+var otherAnchors = map[string]string{
+	"metadata.name":          "kubevirt",
+	"spec.uninstallStrategy": "BlockUninstallIfWorkloadsExist",
+}
+
+// shippedLines returns the lines that the package ships for a path, to be named when they are lost.
+func shippedLines(path string) []string {
+	indent := strings.Repeat("  ", strings.Count(path, "."))
+	key := indent + path[strings.LastIndex(path, ".")+1:] + ":"
+	if value, ok := otherAnchors[path]; ok {
+		return []string{key + " " + value}
+	}
+	for _, c := range constants {
+		if c.path != path {
+			continue
+		}
+		if !c.list {
+			return []string{key + " " + c.value[0]}
+		}
+		lines := []string{key}
+		for _, item := range c.value {
+			lines = append(lines, indent+"- "+item)
+		}
+		return lines
+	}
+	return []string{key}
+}
+
+// lines are the block's lines; the text begins with a line break only to be readable above.
+func (b *block) lines() []string { return strings.Split(b.text[1:], "\n") }
+
+// indent is the column, from 0, of the keys or items that the block stands among.
+func (b *block) indent() int {
+	first := b.lines()[0]
+	return len(first) - len(strings.TrimLeft(first, " "))
+}
+
+// placeholder is upstream's line for a block that replaces one.
+func (b *block) placeholder() string {
+	key := b.owns[strings.LastIndex(b.owns, ".")+1:]
+	return strings.Repeat(" ", b.indent()) + key + ": " + b.upstream[0]
+}
+
+// String names the block in messages.
+func (b *block) String() string { return "block " + b.name }

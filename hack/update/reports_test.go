@@ -1,0 +1,64 @@
+package main
+
+// The faults that the usual chain of sed and grep let through, each by its name: it exited 0 with a broken file.
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhatASedChainLetThroughIsRestoredOrRefused(t *testing.T) {
+	const cpu, devices, mediated, eviction = 2, 7, 8, "    evictionStrategy: LiveMigrateIfPossible"
+	lines := func(b int) []string { return blocks[b].lines() }
+	for _, c := range []struct {
+		name     string
+		old, new string
+		want     string // in the message; empty if the template is to come back
+	}{
+		{"a lost end of a block", "      cpuAllocationRatio: {{ int64 . }}\n" + lines(cpu)[2] + "\n", "      cpuAllocationRatio: {{ int64 . }}\n",
+			":16: block cpuAllocationRatio: its line 3 of 3 is missing"},
+		{"a lost body of a block", lines(cpu)[1] + "\n", "", ":15: block cpuAllocationRatio: its line 2 of 3 is missing"},
+		{"a doubled anchor", eviction, eviction + "\n" + eviction, ": key spec.configuration.evictionStrategy: stands a second time"},
+		{"guard text that stands only in a comment", blocks[devices].text[1:], "    # permittedHostDevices:", ": block permittedHostDevices: stands only in a comment"},
+		{"an unexpected namespace", lines(1)[0], "  namespace: cozy-kubevirt", ": block namespace: found `  namespace: cozy-kubevirt`, expected upstream's `  namespace: kubevirt`"},
+		{"a missing anchor", eviction, "    evictionPolicy: LiveMigrateIfPossible", "restore the line `" + eviction + "` under `  configuration:`, right below line "},
+		{"a list that ends in another item", blocks[4].text[1:], "      - Snapshot", ""},
+		{"a block that would come back in another order", blocks[devices].text[1:] + "\n", "", ""},
+		{"two blocks in another order", blocks[devices].text + blocks[mediated].text, blocks[mediated].text + blocks[devices].text, ": block mediatedDevicesConfiguration: stands in lines 39-42, expected after block permittedHostDevices"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			damaged := strings.Replace(string(shipped(t)), c.old, c.new, 1)
+			if damaged == string(shipped(t)) {
+				t.Fatalf("%q is not in the template", c.old)
+			}
+			path := onDisk(t, "a path with blanks.yaml", []byte(damaged))
+			status, out, errs := called(path)
+			got := string(bytesOf(t, path))
+			switch {
+			case c.want == "":
+				if again, _, _ := called(path); status != 0 || again != 0 || unsound(t, []byte(damaged), []byte(got)) != nil {
+					t.Errorf("status %d, %s%s%s", status, out, errs, got)
+				}
+			case status != 1 || !strings.Contains(errs, c.want):
+				t.Errorf("status %d, %s, expected %q", status, errs, c.want)
+			case got != damaged:
+				t.Error("the file was changed")
+			}
+		})
+	}
+	t.Run("a link that would become a file", func(t *testing.T) {
+		path := onDisk(t, "cr.yaml", lostText(t))
+		link := filepath.Join(filepath.Dir(path), "a link")
+		if err := os.Symlink("cr.yaml", link); err != nil {
+			t.Fatal(err)
+		}
+		status, _, errs := called(link)
+		info, err := os.Lstat(link)
+		if status != 0 || err != nil || info.Mode()&os.ModeSymlink == 0 || !bytes.Equal(bytesOf(t, path), shipped(t)) {
+			t.Errorf("status %d, %s, %v", status, errs, err)
+		}
+	})
+}
