@@ -35,7 +35,7 @@
 
 {{- /* "true" while the cluster cannot serve image volumes (Kubernetes below 1.35) and nobody asked for them. */}}
 {{- define "cozy-kubevirt.disablesImageVolume" -}}
-{{- if and (semverCompare "<1.35-0" .Capabilities.KubeVersion.Version) (not (has "ImageVolume" (.Values.extraFeatureGates | default list))) -}}
+{{- if and (semverCompare "<1.35-0" .Capabilities.KubeVersion.Version) (not (has "ImageVolume" .Values.extraFeatureGates)) -}}
 true
 {{- end }}
 {{- end }}
@@ -83,75 +83,66 @@ true
 {{- $_ := set $seen $selector $path }}
 {{- end }}
 
-{{- /* The devices in YAML, empty if there are none. Field by field, so that a null is left out. */}}
+{{- /* The devices, indented for their place in the CR; empty if there are none. Field by field, so that a null
+       is left out. */}}
 {{- define "cozy-kubevirt.permittedHostDevices" -}}
 {{- with .Values.permittedHostDevices }}
 {{- with .pciHostDevices }}
-pciHostDevices:
-{{- range . }}
-- pciVendorSelector: {{ .pciVendorSelector }}
-  resourceName: {{ .resourceName }}
-{{- include "cozy-kubevirt.externalResourceProvider" . }}
-{{- end }}
+      pciHostDevices:
+      {{- range . }}
+      - pciVendorSelector: {{ .pciVendorSelector }}
+        resourceName: {{ .resourceName }}
+        {{- include "cozy-kubevirt.externalResourceProvider" . }}
+      {{- end }}
 {{- end }}
 {{- with .mediatedDevices }}
-mediatedDevices:
-{{- range . }}
-- mdevNameSelector: {{ .mdevNameSelector | quote }}
-  resourceName: {{ .resourceName }}
-{{- include "cozy-kubevirt.externalResourceProvider" . }}
-{{- end }}
+      mediatedDevices:
+      {{- range . }}
+      - mdevNameSelector: {{ .mdevNameSelector | quote }}
+        resourceName: {{ .resourceName }}
+        {{- include "cozy-kubevirt.externalResourceProvider" . }}
+      {{- end }}
 {{- end }}
 {{- with .usb }}
-usb:
-{{- range . }}
-- resourceName: {{ .resourceName }}
-{{- include "cozy-kubevirt.externalResourceProvider" . }}
-{{- with .selectors }}
-  selectors:
-{{- range . }}
-  - vendor: {{ .vendor | quote }}
-    product: {{ .product | quote }}
-{{- end }}
-{{- end }}
-{{- end }}
+      usb:
+      {{- range . }}
+      - resourceName: {{ .resourceName }}
+        {{- include "cozy-kubevirt.externalResourceProvider" . }}
+        {{- with .selectors }}
+        selectors:
+        {{- range . }}
+        - vendor: {{ .vendor | quote }}
+          product: {{ .product | quote }}
+        {{- end }}
+        {{- end }}
+      {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
 
 {{- define "cozy-kubevirt.externalResourceProvider" -}}
 {{- if kindIs "bool" .externalResourceProvider }}
-  externalResourceProvider: {{ .externalResourceProvider }}
+        externalResourceProvider: {{ .externalResourceProvider }}
 {{- end }}
 {{- end }}
 
-{{- /* The configuration in YAML, empty if nothing in it is set. */}}
+{{- /* The configuration, indented for its place in the CR; empty if nothing in it is set. */}}
 {{- define "cozy-kubevirt.mediatedDevicesConfiguration" -}}
 {{- with .Values.mediatedDevicesConfiguration }}
 {{- if kindIs "bool" .enabled }}
-enabled: {{ .enabled }}
+      enabled: {{ .enabled }}
 {{- end }}
-{{- include "cozy-kubevirt.mediatedDeviceTypes" . }}
-{{- with .nodeMediatedDeviceTypes }}
-nodeMediatedDeviceTypes:
-{{- range . }}
-- nodeSelector:
-    {{- range $label, $value := .nodeSelector }}
-    {{ $label | quote }}: {{ $value | quote }}
-    {{- end }}
-{{- with include "cozy-kubevirt.mediatedDeviceTypes" . | trim }}
-  {{- . | nindent 2 }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- define "cozy-kubevirt.mediatedDeviceTypes" -}}
 {{- with .mediatedDeviceTypes }}
-mediatedDeviceTypes:
-{{- range . }}
-- {{ . | quote }}
+      mediatedDeviceTypes: {{ toJson . }}
+{{- end }}
+{{- with .nodeMediatedDeviceTypes }}
+      nodeMediatedDeviceTypes:
+      {{- range . }}
+      - nodeSelector: {{ toJson .nodeSelector }}
+        {{- with .mediatedDeviceTypes }}
+        mediatedDeviceTypes: {{ toJson . }}
+        {{- end }}
+      {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -187,15 +178,15 @@ mediatedDeviceTypes:
 {{- $unit := trimPrefix $number . }}
 {{- $divisors := dict "n" 1e9 "u" 1e6 "m" 1e3 }}
 {{- $factors := dict "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 0x1p10 "Mi" 0x1p20 "Gi" 0x1p30 "Ti" 0x1p40 "Pi" 0x1p50 "Ei" 0x1p60 }}
-{{- divf (mulf (float64 $number) (get $factors $unit | default 1)) (get $divisors $unit | default 1) }}
+{{- divf (mulf $number (get $factors $unit | default 1)) (get $divisors $unit | default 1) }}
 {{- end }}
 
 {{- /* How the export proxy is exposed: "Ingress", "TLSRoute" or, when it is not, nothing. */}}
 {{- define "cozy-kubevirt.exportProxyRoute" -}}
-{{- $cluster := .Values._cluster | default dict }}
-{{- $services := get $cluster "expose-services" | default "" | nospace | splitList "," }}
+{{- $cluster := .Values._cluster }}{{/* get takes a null only out of a variable */}}
+{{- $services := get $cluster "expose-services" | nospace | splitList "," }}
 {{- if has "vm-exportproxy" $services }}
-{{- eq (get $cluster "gateway-enabled" | default false | toString | lower) "true" | ternary "TLSRoute" "Ingress" }}
+{{- eq (get $cluster "gateway-enabled" | toString | lower) "true" | ternary "TLSRoute" "Ingress" }}
 {{- end }}
 {{- end }}
 
