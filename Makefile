@@ -14,6 +14,9 @@ HELM_UNITTEST ?= $(CURDIR)/bin/helm-unittest
 export HELM HELM_UNITTEST
 
 STEP := hack/step
+# Empty by itself, so that a target run by hand shows all that it says; `make test` shows a line.
+QUIETLY =
+test: QUIETLY = $(STEP) $@
 
 ##@ Use
 .PHONY: help
@@ -25,11 +28,17 @@ template: $(HELM) ## render the chart [VALUES=file…] [NAMESPACE=cozy-kubevirt]
 	@$(HELM) template kubevirt $(CHART) --namespace $(NAMESPACE) --kube-version $(KUBE_VERSION) $(VALUES:%=--values %)
 
 .PHONY: package
-package: $(HELM) ## bundle the chart into _out/ [VERSION=x.y.z]
-	@$(HELM) package $(CHART) --destination _out $(VERSION:%=--version %)
+package: bin/package ## bundle the chart into _out/ [VERSION=x.y.z] [SIGN_KEY=name SIGN_KEYRING=file] [ALLOW_DIRTY=1]
+	@$(BUNDLE)
+
+.PHONY: push
+push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://host/path [VERSION=x.y.z]
+	@archive=$$($(BUNDLE)) && bin/push -archive "$$archive" -registry "$(REGISTRY)"
+
+BUNDLE = bin/package -chart $(CHART) $(VERSION:%=-version %) $(SIGN_KEY:%=-sign-key %) $(SIGN_KEYRING:%=-keyring %) $(if $(ALLOW_DIRTY),-allow-dirty)
 
 ##@ Check
-CHECKS := lint unit update-check update-test render verify
+CHECKS := lint unit update-check update-test render hack-test mutate fuzz-values verify
 
 .PHONY: test
 test: $(CHECKS) ## everything that CI runs
@@ -52,6 +61,18 @@ update-test: bin/update ## make update restores the CR whole or refuses, and say
 	@$(STEP) $@ go test -count=1 ./hack/update
 	@$(STEP) "$@ by hand" hack/update_idempotency_test.sh
 	@$(STEP) "$@ fuzzed" hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
+
+.PHONY: hack-test
+hack-test: bin/registry ## the tools of hack/ do what they say
+	@$(STEP) $@ go test -count=1 $(filter-out %/update,$(shell go list ./hack/...))
+
+.PHONY: mutate
+mutate: bin/mutate ## prove that the unit suites notice every change of the chart [CHART=path]
+	@$(QUIETLY) bin/mutate $(CHART)
+
+.PHONY: fuzz-values
+fuzz-values: bin/fuzzvalues ## every value is refused with its path or rendered unchanged [FUZZ_FLAGS="-seed 7 -n 22000"]
+	@$(QUIETLY) bin/fuzzvalues $(FUZZ_FLAGS) charts/kubevirt
 
 .PHONY: verify
 verify: bin/helm-docs ## generated files, go.mod files and formatting are up to date
@@ -90,7 +111,10 @@ endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
 $(eval $(call tool,helm-docs,hack/helm-docs,github.com/norwoodj/helm-docs/cmd/helm-docs))
+$(eval $(call tool,registry,hack/registry,github.com/distribution/distribution/v3/cmd/registry))
 $(CURDIR)/bin/%: bin/% ;
 
-bin/update: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/update/*.go))
-	@$(STEP) "build update" go build -o $@ ./hack/update >&2 && touch $@
+# What is built from a folder of hack/ in the root module.
+OWN := update mutate fuzzvalues package push
+$(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go))
+	@$(STEP) "build $*" go build -o $@ ./hack/$* >&2 && touch $@
