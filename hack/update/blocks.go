@@ -95,9 +95,8 @@ var blocks = []block{{
 	anchor: "spec.configuration.evictionStrategy",
 	owns:   "spec.configuration.permittedHostDevices",
 	text: `
-    {{- with include "cozy-kubevirt.permittedHostDevices" . | trim }}
-    permittedHostDevices:
-      {{- . | nindent 6 }}
+    {{- with include "cozy-kubevirt.permittedHostDevices" . }}
+    permittedHostDevices: {{- . }}
     {{- end }}`,
 }, {
 	name:   "mediatedDevicesConfiguration",
@@ -105,9 +104,8 @@ var blocks = []block{{
 	anchor: "spec.configuration.evictionStrategy",
 	owns:   "spec.configuration.mediatedDevicesConfiguration",
 	text: `
-    {{- with include "cozy-kubevirt.mediatedDevicesConfiguration" . | trim }}
-    mediatedDevicesConfiguration:
-      {{- . | nindent 6 }}
+    {{- with include "cozy-kubevirt.mediatedDevicesConfiguration" . }}
+    mediatedDevicesConfiguration: {{- . }}
     {{- end }}`,
 }, {
 	name:     "customizeComponents",
