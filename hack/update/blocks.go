@@ -116,8 +116,8 @@ var blocks = []block{{
 	text: `
   customizeComponents:
     patches:
-    {{- /* The operator owns the DaemonSet, so this patch is the only way to its resources. KubeVirt
-           ignores in silence a patch whose resource or container it does not find. */}}
+    {{- /* The operator owns the DaemonSet, so this patch is the only way to its resources. In silence KubeVirt
+           ignores a patch whose resource it does not find, and adds a container that it does not know. */}}
     - resourceType: DaemonSet
       resourceName: virt-handler
       type: strategic

@@ -38,8 +38,8 @@ var nothingSet = values{}
 var everythingSet = values{
 	"cpuAllocationRatio": 7,
 	"extraFeatureGates":  []any{"Extra1", "Extra2"},
-	"permitted":          "pciHostDevices: [gpu]",
-	"mediated":           "mediatedDeviceTypes: [vgpu]",
+	"permitted":          "\n      pciHostDevices: [gpu]",
+	"mediated":           "\n      mediatedDeviceTypes: [vgpu]",
 	"imageVolume":        "true",
 	"otherDisabled":      []any{"Other1", "Other2"},
 }
@@ -61,8 +61,6 @@ func rendered(text []byte, v values) (map[string]any, error) {
 		"include":       include,
 		"quote":         func(a any) string { return strconv.Quote(fmt.Sprint(a)) },
 		"int64":         func(a any) any { return a },
-		"trim":          strings.TrimSpace,
-		"nindent":       func(n int, s string) string { return "\n" + strings.Repeat(" ", n) + s },
 		"fromYamlArray": func(key string) any { return v[key] },
 	}).Parse(string(text))
 	if err != nil {

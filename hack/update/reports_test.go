@@ -22,12 +22,12 @@ func TestWhatASedChainLetThroughIsRestoredOrRefused(t *testing.T) {
 			":16: block cpuAllocationRatio: its line 3 of 3 is missing"},
 		{"a lost body of a block", lines(cpu)[1] + "\n", "", ":15: block cpuAllocationRatio: its line 2 of 3 is missing"},
 		{"a doubled anchor", eviction, eviction + "\n" + eviction, ": key spec.configuration.evictionStrategy: stands a second time"},
-		{"guard text that stands only in a comment", blocks[devices].text[1:], "    # permittedHostDevices:", ": block permittedHostDevices: stands only in a comment"},
+		{"guard text that stands only in a comment", blocks[devices].text[1:], "    # permittedHostDevices: {{- . }}", ": block permittedHostDevices: stands only in a comment"},
 		{"an unexpected namespace", lines(1)[0], "  namespace: cozy-kubevirt", ": block namespace: found `  namespace: cozy-kubevirt`, expected upstream's `  namespace: kubevirt`"},
 		{"a missing anchor", eviction, "    evictionPolicy: LiveMigrateIfPossible", "restore the line `" + eviction + "` under `  configuration:`, right below line "},
 		{"a list that ends in another item", blocks[4].text[1:], "      - Snapshot", ""},
 		{"a block that would come back in another order", blocks[devices].text[1:] + "\n", "", ""},
-		{"two blocks in another order", blocks[devices].text + blocks[mediated].text, blocks[mediated].text + blocks[devices].text, ": block mediatedDevicesConfiguration: stands in lines 39-42, expected after block permittedHostDevices"},
+		{"two blocks in another order", blocks[devices].text + blocks[mediated].text, blocks[mediated].text + blocks[devices].text, ": block mediatedDevicesConfiguration: stands in lines 39-41, expected after block permittedHostDevices"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			damaged := strings.Replace(string(shipped(t)), c.old, c.new, 1)
