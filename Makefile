@@ -13,6 +13,9 @@ HELM ?= $(CURDIR)/bin/helm
 HELM_UNITTEST ?= $(CURDIR)/bin/helm-unittest
 export HELM HELM_UNITTEST
 
+# Where KUBEBUILDER_ASSETS names a folder with these two, they are not built.
+CONTROL_PLANE := $(if $(KUBEBUILDER_ASSETS),,bin/etcd bin/kube-apiserver)
+
 STEP := hack/step
 # Empty by itself, so that a target run by hand shows all that it says; `make test` shows a line.
 QUIETLY =
@@ -27,6 +30,16 @@ help: ## list the targets
 template: $(HELM) ## render the chart [VALUES=file…] [NAMESPACE=cozy-kubevirt] [KUBE_VERSION=1.34.2]
 	@$(HELM) template kubevirt $(CHART) --namespace $(NAMESPACE) --kube-version $(KUBE_VERSION) $(VALUES:%=--values %)
 
+BASE ?= origin/main
+
+.PHONY: diff
+diff: bin/diff ## what the tree renders differently from a commit [BASE=origin/main]
+	@bin/diff -base "$(BASE)"
+
+.PHONY: images
+images: $(HELM) ## the images that the package makes a cluster pull, for mirrors
+	@$(MAKE) template | CGO_ENABLED=0 go -C tests/kubevirt run ./images
+
 .PHONY: package
 package: bin/package ## bundle the chart into _out/ [VERSION=x.y.z] [SIGN_KEY=name SIGN_KEYRING=file] [ALLOW_DIRTY=1]
 	@$(BUNDLE)
@@ -38,7 +51,7 @@ push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://hos
 BUNDLE = bin/package -chart $(CHART) $(VERSION:%=-version %) $(SIGN_KEY:%=-sign-key %) $(SIGN_KEYRING:%=-keyring %) $(if $(ALLOW_DIRTY),-allow-dirty)
 
 ##@ Check
-CHECKS := lint unit update-check update-test render hack-test mutate fuzz-values verify
+CHECKS := lint unit update-check update-test render hack-test mutate fuzz-values helms flux contract rehearsal workers verify
 
 .PHONY: test
 test: $(CHECKS) ## everything that CI runs
@@ -61,6 +74,31 @@ update-test: bin/update ## make update restores the CR whole or refuses, and say
 	@$(STEP) $@ go test -count=1 ./hack/update
 	@$(STEP) "$@ by hand" hack/update_idempotency_test.sh
 	@$(STEP) "$@ fuzzed" hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
+
+.PHONY: contract
+contract: $(HELM) ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
+	@$(QUIETLY) hack/contract.sh $(abspath $(VALUES))
+	@$(STEP) "images" env CGO_ENABLED=0 go -C tests/kubevirt test -count=1 ./images
+
+.PHONY: rehearsal
+rehearsal: $(HELM) $(CONTROL_PLANE) ## drains and upgrades on a real control plane [RUN=name of scenarios]
+	@$(QUIETLY) hack/rehearsal.sh $(RUN)
+
+.PHONY: rehearsal-up
+rehearsal-up: $(HELM) $(CONTROL_PLANE) ## keep the rehearsal's cluster up, with a VM of every kind, until ^C
+	@cd tests/kubevirt/rehearsal && CGO_ENABLED=0 go test -count=1 -timeout 0 -tags up -run '^TestStaysUp$$' 
+
+.PHONY: workers
+workers: $(CONTROL_PLANE) ## what Cluster API's own controllers do with a marked worker
+	@$(STEP) $@ env CGO_ENABLED=0 go -C tests/workers test -count=1 .
+
+.PHONY: helms
+helms: $(HELM) bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
+	@$(STEP) $@ go test -count=1 ./tests/helms
+
+.PHONY: flux
+flux: $(HELM) ## the Flux example, against Flux's own API
+	@$(STEP) $@ go -C tests/flux test -count=1 .
 
 .PHONY: hack-test
 hack-test: bin/registry ## the tools of hack/ do what they say
@@ -96,25 +134,36 @@ update: bin/update ## re-apply the parameterization to a hand-merged CR [CR_FILE
 update-check: bin/update ## say what update would do, exit 1 if anything [CR_FILE=path]
 	@bin/update -check "$$CR_FILE"
 
+.PHONY: bump
+bump: ## move the pinned KubeVirt everywhere it stands: KUBEVIRT_VERSION=vX.Y.Z
+	@go run ./hack/bump $(KUBEVIRT_VERSION)
+
 .PHONY: docs
-docs: bin/helm-docs ## write the chart's README from its values
+docs: bin/helm-docs ## write what is generated: the chart's README, its list of changes
 	@bin/helm-docs --log-level warning --chart-search-root $(CHART)
+	@go run ./hack/changes
 
 .PHONY: tools
 tools: bin/helm bin/helm-unittest bin/helm-docs bin/update ## build bin/
 
-# What is built from the module that pins it: binary, folder of its go.mod, package.
+# What is built from the module that pins it: binary, folder of its go.mod, package, flags.
+# kube-apiserver takes its version from its linker, and without one passes for v0.0.0.
+STAMP = -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$$$(go -C hack/kube-apiserver list -m -f '{{.Version}}' k8s.io/kubernetes)"
 define tool
 bin/$(1): $(2)/go.mod $(2)/go.sum
-	@$(STEP) "build $(1)" go -C $(2) build -o $(CURDIR)/bin/$(1) $(3) >&2 && touch $$@
+	@$(STEP) "build $(1)" go -C $(2) build $(4) -o $(CURDIR)/bin/$(1) $(3) >&2 && touch $$@
 endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
 $(eval $(call tool,helm-docs,hack/helm-docs,github.com/norwoodj/helm-docs/cmd/helm-docs))
+$(eval $(call tool,etcd,hack/etcd,go.etcd.io/etcd/server/v3))
+$(eval $(call tool,kube-apiserver,hack/kube-apiserver,k8s.io/kubernetes/cmd/kube-apiserver,$(STAMP)))
+$(eval $(call tool,helm-oldest,hack/helm-oldest,helm.sh/helm/v3/cmd/helm))
+$(eval $(call tool,helm4,hack/helm4,helm.sh/helm/v4/cmd/helm))
 $(eval $(call tool,registry,hack/registry,github.com/distribution/distribution/v3/cmd/registry))
 $(CURDIR)/bin/%: bin/% ;
 
 # What is built from a folder of hack/ in the root module.
-OWN := update mutate fuzzvalues package push
+OWN := update mutate fuzzvalues package push diff
 $(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go))
 	@$(STEP) "build $*" go build -o $@ ./hack/$* >&2 && touch $@

@@ -14,6 +14,8 @@ cp -R charts/kubevirt/. "$copy"
 bin/helm-docs --log-level warning --chart-search-root "$copy"
 diff -u charts/kubevirt/README.md "$copy/README.md" || fault "charts/kubevirt/README.md is not what helm-docs makes of values.yaml and README.md.gotmpl" "make docs"
 
+go run ./hack/changes -check || fault "charts/kubevirt/Chart.yaml is not what CHANGELOG.md says" "make docs"
+
 modules=0
 for mod in $(git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'); do
   (cd "$(dirname "$mod")" && go mod tidy -diff >/dev/null) || fault "$mod is not tidy" "cd $(dirname "$mod") && go mod tidy"
@@ -24,4 +26,4 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xarg
 [ -z "$unformatted" ] || fault "not formatted: $unformatted" "gofmt -w $unformatted"
 
 ((faults == 0)) || exit 1
-echo "chart README, $modules Go modules, formatting"
+echo "chart README, changes, $modules Go modules, formatting"

@@ -17,7 +17,7 @@ var pins = []struct {
 	pattern *regexp.Regexp
 	least   int
 }{
-	{"charts/kubevirt/Chart.yaml", regexp.MustCompile(`(?m)^(appVersion:[ \t]*"?)v[0-9][^"\s]*`), 1},
+	{"charts/kubevirt/Chart.yaml", regexp.MustCompile(`(?m)(^appVersion:[ \t]*"?|image: quay\.io/kubevirt/[a-z-]+:|the KubeVirt operator |kubevirt/releases/tag/)v[0-9][^"\s]*`), 4},
 	{"tests/kubevirt/go.mod", regexp.MustCompile(`(?m)^([ \t]*(?:require )?kubevirt\.io/(?:api|client-go|kubevirt) )v\S+`), 3},
 	{"go.mod", regexp.MustCompile(`(?m)^([ \t]*(?:require )?kubevirt\.io/api )v\S+`), 1},
 }

@@ -7,12 +7,19 @@ import (
 	"testing"
 )
 
+// chartFile names the version where the real file does, and once in the history, which stays.
+func chartFile(version string) string {
+	return "version: 0.1.0\nappVersion: " + version + "\nannotations:\n  links: |\n    - name: Prerequisite, the KubeVirt operator " + version +
+		"\n      url: https://github.com/kubevirt/kubevirt/releases/tag/" + version + "\n  images: |\n    - name: virt-api\n      image: quay.io/kubevirt/virt-api:" + version +
+		"\n  changes: |\n    - description: The chart for KubeVirt v1.9.0.\n"
+}
+
 // aTree is a repository with just the pins, each in the form that the real file has.
 func aTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for file, content := range map[string]string{
-		"charts/kubevirt/Chart.yaml": "version: 0.1.0\nappVersion: v1.9.0\n",
+		"charts/kubevirt/Chart.yaml": chartFile("v1.9.0"),
 		"tests/kubevirt/go.mod": "require (\n\tkubevirt.io/api v1.9.0\n\tkubevirt.io/client-go v1.9.0\n\tkubevirt.io/kubevirt v1.9.0\n" +
 			"\tkubevirt.io/containerized-data-importer-api v1.64.0 // indirect\n)\n",
 		"go.mod": "require kubevirt.io/api v1.9.0\n",
@@ -47,7 +54,7 @@ func TestBumpMovesEveryPinAndNothingElse(t *testing.T) {
 	if n := strings.Count(module, " v1.10.0-rc.1\n"); n != 3 || !strings.Contains(module, "importer-api v1.64.0 ") {
 		t.Errorf("%s: want KubeVirt's three modules moved and the importer's API left alone", module)
 	}
-	if chart := read(t, root, "charts/kubevirt/Chart.yaml"); chart != "version: 0.1.0\nappVersion: v1.10.0-rc.1\n" {
+	if chart := read(t, root, "charts/kubevirt/Chart.yaml"); chart != chartFile("v1.10.0-rc.1") {
 		t.Errorf("Chart.yaml: %s", chart)
 	}
 	if again, err := bump(root, "v1.10.0-rc.1"); err != nil || len(again) != 0 {

@@ -9,7 +9,7 @@ import "strings"
 type place int
 
 const (
-	topOfFile  place = iota
+	endOfFile  place = iota
 	firstKey         // on the line after the anchor's, above comments and the keys of its mapping
 	aboveItems       // on the line after the anchor's, above comments and the items of its list
 	belowItems       // after the last line of the last item of the anchor's list
@@ -21,7 +21,7 @@ const (
 type block struct {
 	name   string
 	place  place
-	anchor string // the path of a key; none at the top of the file
+	anchor string // the path of a key; none at the end of the file
 	text   string // whole lines
 
 	// owns is the path that nothing but this block may fill, if there is one: a key, or an item in brackets.
@@ -33,11 +33,6 @@ type block struct {
 
 // The order is that of the file, and decides between blocks at one place.
 var blocks = []block{{
-	name:  "checkValues",
-	place: topOfFile,
-	text: `
-{{- include "cozy-kubevirt.checkValues" . -}}`,
-}, {
 	name:     "namespace",
 	place:    after,
 	anchor:   "metadata.name",
@@ -129,6 +124,12 @@ var blocks = []block{{
 	owns:   "spec.monitorNamespace",
 	text: `
   monitorNamespace: {{ include "cozy-kubevirt.monitorNamespace" . | quote }}`,
+}, {
+	// Its -}} also trims the file's last line end, which Helm 4 would render and Helm 3 would not.
+	name:  "checkValues",
+	place: endOfFile,
+	text: `
+{{- include "cozy-kubevirt.checkValues" . -}}`,
 }}
 
 // A constant is a decision of the package that a hand-merge must not undo.

@@ -193,7 +193,7 @@ func (p *plan) settle(doubled, damaged map[*block]bool) {
 	}
 	for i := range blocks {
 		b := &blocks[i]
-		if b.place != topOfFile {
+		if b.place != endOfFile {
 			need(b.anchor, b.name)
 		}
 	}
@@ -265,8 +265,12 @@ func (p *plan) alone(e *entry) bool {
 
 // slot finds the place of a block from its anchor.
 func (p *plan) slot(b *block, sound map[string]*entry) (slot, bool) {
-	if b.place == topOfFile {
-		return slot{0, b, "at the top of the file"}, true
+	if b.place == endOfFile {
+		at := len(p.skeleton)
+		for at > 0 && strings.TrimSpace(p.skeleton[at-1].text) == "" {
+			at--
+		}
+		return slot{at, b, "at the end of the file"}, true
 	}
 	e := sound[b.anchor]
 	if e == nil {

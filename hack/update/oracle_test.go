@@ -233,7 +233,7 @@ func TestTheOracleFindsEveryKindOfUnsoundOutput(t *testing.T) {
 	if err := unsound(t, shipped(t), shipped(t)); err != nil {
 		t.Fatal(err)
 	}
-	devices, clean := blocks[7].text, "\n"+whole
+	devices, clean := named(t, "permittedHostDevices").text, "\n"+whole
 	for name, output := range map[string]string{
 		"stands 0 times":                strings.Replace(clean, devices, "", 1),
 		"stands 2 times":                strings.Replace(clean, devices, devices+devices, 1),

@@ -11,23 +11,24 @@ import (
 )
 
 func TestWhatASedChainLetThroughIsRestoredOrRefused(t *testing.T) {
-	const cpu, devices, mediated, eviction = 2, 7, 8, "    evictionStrategy: LiveMigrateIfPossible"
-	lines := func(b int) []string { return blocks[b].lines() }
+	const eviction = "    evictionStrategy: LiveMigrateIfPossible"
+	namespace, cpu, gates := named(t, "namespace"), named(t, "cpuAllocationRatio"), named(t, "featureGates-end")
+	devices, mediated := named(t, "permittedHostDevices"), named(t, "mediatedDevicesConfiguration")
 	for _, c := range []struct {
 		name     string
 		old, new string
 		want     string // in the message; empty if the template is to come back
 	}{
-		{"a lost end of a block", "      cpuAllocationRatio: {{ int64 . }}\n" + lines(cpu)[2] + "\n", "      cpuAllocationRatio: {{ int64 . }}\n",
-			":16: block cpuAllocationRatio: its line 3 of 3 is missing"},
-		{"a lost body of a block", lines(cpu)[1] + "\n", "", ":15: block cpuAllocationRatio: its line 2 of 3 is missing"},
+		{"a lost end of a block", "      cpuAllocationRatio: {{ int64 . }}\n" + cpu.lines()[2] + "\n", "      cpuAllocationRatio: {{ int64 . }}\n",
+			":15: block cpuAllocationRatio: its line 3 of 3 is missing"},
+		{"a lost body of a block", cpu.lines()[1] + "\n", "", ":14: block cpuAllocationRatio: its line 2 of 3 is missing"},
 		{"a doubled anchor", eviction, eviction + "\n" + eviction, ": key spec.configuration.evictionStrategy: stands a second time"},
-		{"guard text that stands only in a comment", blocks[devices].text[1:], "    # permittedHostDevices: {{- . }}", ": block permittedHostDevices: stands only in a comment"},
-		{"an unexpected namespace", lines(1)[0], "  namespace: cozy-kubevirt", ": block namespace: found `  namespace: cozy-kubevirt`, expected upstream's `  namespace: kubevirt`"},
+		{"guard text that stands only in a comment", devices.text[1:], "    # permittedHostDevices: {{- . }}", ": block permittedHostDevices: stands only in a comment"},
+		{"an unexpected namespace", namespace.lines()[0], "  namespace: cozy-kubevirt", ": block namespace: found `  namespace: cozy-kubevirt`, expected upstream's `  namespace: kubevirt`"},
 		{"a missing anchor", eviction, "    evictionPolicy: LiveMigrateIfPossible", "restore the line `" + eviction + "` under `  configuration:`, right below line "},
-		{"a list that ends in another item", blocks[4].text[1:], "      - Snapshot", ""},
-		{"a block that would come back in another order", blocks[devices].text[1:] + "\n", "", ""},
-		{"two blocks in another order", blocks[devices].text + blocks[mediated].text, blocks[mediated].text + blocks[devices].text, ": block mediatedDevicesConfiguration: stands in lines 39-41, expected after block permittedHostDevices"},
+		{"a list that ends in another item", gates.text[1:], "      - Snapshot", ""},
+		{"a block that would come back in another order", devices.text[1:] + "\n", "", ""},
+		{"two blocks in another order", devices.text + mediated.text, mediated.text + devices.text, ": block mediatedDevicesConfiguration: stands in lines 38-40, expected after block permittedHostDevices"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			damaged := strings.Replace(string(shipped(t)), c.old, c.new, 1)

@@ -1,0 +1,43 @@
+// The archive without what differs from run to run. Helm writes the time of packaging into it.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"time"
+)
+
+// reproducible rewrites a gzipped tar: every file dated epoch, with one mode and no owner, in the same order.
+func reproducible(archive []byte, epoch time.Time) ([]byte, error) {
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	zipped.Extra, zipped.Comment = unzipped.Extra, unzipped.Comment // Helm knows its archives by them
+	writer := tar.NewWriter(zipped)
+	for reader := tar.NewReader(unzipped); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		clean := &tar.Header{Name: header.Name, Typeflag: header.Typeflag, Size: header.Size, Mode: 0o644, ModTime: epoch, Format: tar.FormatUSTAR}
+		if err := writer.WriteHeader(clean); err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(writer, reader); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(writer.Close(), zipped.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,283 @@
+package rehearsal
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	v1 "kubevirt.io/api/core/v1"
+)
+
+// The scenarios that drain a node.
+
+func TestDrainEndsAndTheVMsGoOn(t *testing.T) {
+	s := rehearse(t)
+	first := s.node("a")
+	s.create(migratable("migratable"), onLocalDisk("on-local-disk"), withGPU("with-gpu"))
+	before := s.vmis()
+	s.node("b")
+
+	drain := s.drain(first, patience)
+	require.NoError(t, drain.err, drain.output)
+	s.become(before, map[string]fate{"migratable": migrated, "on-local-disk": restarted, "with-gpu": restarted})
+	s.verdict = fmt.Sprintf("a drain ends, in %.0f s: what can migrate has, a VM on a local disk and one with a GPU restarted elsewhere",
+		drain.took.Seconds())
+}
+
+func TestOldPolicyBlocksTheDrain(t *testing.T) {
+	s := rehearseFromOldPolicy(t)
+	first := s.node("a")
+	s.create(migratable("migratable"), onLocalDisk("on-local-disk"), withGPU("with-gpu"))
+	before := s.vmis()
+	s.node("b")
+
+	drain := s.drain(first, holdTimeout)
+	require.ErrorContains(t, drain.err, "global timeout reached")
+	for _, vm := range []string{"on-local-disk", "with-gpu"} {
+		assert.Contains(t, drain.output, refusal(vm))
+	}
+	s.become(before, map[string]fate{"migratable": migrated, "on-local-disk": stays, "with-gpu": stays})
+	s.verdict = "under the old policy the same drain does not end: the webhook refuses to evict what cannot migrate"
+}
+
+// refusal is what the eviction webhook says of a VMI that carries LiveMigrate and cannot migrate
+// (pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go:149).
+func refusal(vm string) string {
+	return fmt.Sprintf("VMI %s is configured with an eviction strategy but is not live-migratable", vm)
+}
+
+func TestOptOutOfOneVM(t *testing.T) {
+	s := rehearse(t)
+	first := s.node("a")
+	s.create(onLocalDisk("holds").with(v1.EvictionStrategyLiveMigrate), migratable("lets-go").with(v1.EvictionStrategyNone))
+	before := s.vmis()
+	s.node("b")
+
+	drain := s.drain(first, holdTimeout)
+	require.ErrorContains(t, drain.err, "global timeout reached")
+	assert.Contains(t, drain.output, refusal("holds"))
+	s.become(before, map[string]fate{"holds": stays, "lets-go": restarted})
+	s.verdict = "a VM with LiveMigrate of its own holds the drain; one with None is let go, though it could migrate"
+}
+
+func TestRunStrategyDecidesAfterTheEviction(t *testing.T) {
+	s := rehearse(t)
+	first := s.node("a")
+	fates := map[string]fate{}
+	var machines []machine
+	for strategy, after := range map[v1.VirtualMachineRunStrategy]struct{ clean, crashed fate }{
+		v1.RunStrategyAlways:         {clean: restarted, crashed: restarted},
+		v1.RunStrategyRerunOnFailure: {clean: off, crashed: restarted},
+		v1.RunStrategyManual:         {clean: off, crashed: off},
+		v1.RunStrategyOnce:           {clean: off, crashed: off},
+		v1.RunStrategyHalted:         {clean: off, crashed: off},
+	} {
+		name := strings.ToLower(string(strategy))
+		machines = append(machines, onLocalDisk(name+"-clean").run(strategy), onLocalDisk(name+"-crashing").run(strategy).crashing())
+		fates[name+"-clean"], fates[name+"-crashing"] = after.clean, after.crashed
+	}
+	s.create(machines...)
+	before := s.vmis()
+	s.node("b")
+
+	drain := s.drain(first, patience)
+	require.NoError(t, drain.err, drain.output)
+	s.become(before, fates)
+	s.always("that is final", 2*time.Second, func() string { return s.differs(before, fates) })
+	s.verdict = "after the eviction Always restarts, RerunOnFailure only after a failure; Manual, Once and Halted stay off"
+}
+
+func TestHotplugPodOutlivesTheDrain(t *testing.T) {
+	s := rehearse(t)
+	first := s.node("a")
+	s.create(onLocalDisk("vm").with(v1.EvictionStrategyLiveMigrate)) // so that the drain finds both pods again and again
+	before := s.vmis()
+	s.hotplug("vm")
+	var hotplug corev1.Pod
+	s.eventually("the VM's hotplug pod runs", func() string {
+		pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=hotplug-disk"})
+		if err != nil || len(pods.Items) != 1 || pods.Items[0].Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("%d hotplug pods, %v", len(pods.Items), err)
+		}
+		hotplug = pods.Items[0]
+		return ""
+	})
+
+	drain := s.drain(first, holdTimeout)
+	require.ErrorContains(t, drain.err, "global timeout reached")
+	assert.Contains(t, drain.output, "cannot evict hotplug pod: "+hotplug.Name)
+	s.become(before, map[string]fate{"vm": stays})
+	now, err := cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, hotplug.UID, now.UID)
+	assert.Nil(t, now.DeletionTimestamp)
+
+	s.halt("vm")
+	s.become(before, map[string]fate{"vm": off})
+	drain = s.drain(first, patience)
+	require.NoError(t, drain.err, drain.output)
+	_, err = cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "the hotplug pod is gone: %v", err)
+	s.verdict = "a hotplug pod is never drained while its VM is there, and gone with it"
+}
+
+// hotplug writes to the VMI what virtctl addvolume has virt-api write.
+func (s *scenario) hotplug(vm string) {
+	disk, volume := s.claim(vm+"-hotplugged", true)
+	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		vmi := s.vmis()[vm]
+		vmi.Spec.Domain.Devices.Disks = append(vmi.Spec.Domain.Devices.Disks, disk)
+		vmi.Spec.Volumes = append(vmi.Spec.Volumes, volume)
+		_, err := cluster.VirtAPI.VirtualMachineInstance(s.namespace).Update(s.Context(), &vmi, metav1.UpdateOptions{})
+		return err
+	}))
+}
+
+func (s *scenario) halt(vm string) {
+	patch := []byte(`[{"op": "replace", "path": "/spec/runStrategy", "value": "Halted"}]`)
+	_, err := cluster.Virt.VirtualMachine(s.namespace).Patch(s.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
+	require.NoError(s, err)
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	s := rehearse(t)
+	s.node("a")
+	s.create(migratable("migratable"), onLocalDisk("on-local-disk"), migratable("worker").with(v1.EvictionStrategyExternal),
+		onLocalDisk("holds").with(v1.EvictionStrategyLiveMigrate))
+	before := s.vmis()
+	answers := map[string]string{
+		"migratable":    "Eviction triggered evacuation of VMI",
+		"on-local-disk": "", // let through
+		"worker":        "Eviction triggered evacuation of VMI",
+		"holds":         refusal("holds"),
+	}
+	for vm, answer := range answers {
+		launcher := s.launcher(before[vm])
+		err := cluster.Kube.PolicyV1().Evictions(s.namespace).Evict(t.Context(), &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Name: launcher.Name, Namespace: s.namespace},
+			DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+		})
+		if answer == "" {
+			require.NoError(t, err, vm)
+		} else {
+			require.ErrorContains(t, err, answer, vm)
+			assert.True(t, apierrors.IsTooManyRequests(err), vm)
+		}
+		now, err := cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), launcher.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, launcher.UID, now.UID, "the launcher of %s", vm)
+		assert.Nil(t, now.DeletionTimestamp, "the launcher of %s", vm)
+	}
+	s.always("nothing changes", time.Second, func() string {
+		for vm, now := range s.vmis() {
+			if before.fate(vmis{vm: now}, vm) != stays || now.Status.EvacuationNodeName != "" {
+				return fmt.Sprintf("VMI %s has changed: %s", vm, describe(now))
+			}
+		}
+		return ""
+	})
+	migrations, err := cluster.Virt.VirtualMachineInstanceMigration(s.namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, migrations.Items)
+	s.verdict = "a dry run of an eviction gets the same answer and changes nothing"
+}
+
+func TestWebhookDownLosesNothing(t *testing.T) {
+	s := rehearse(t)
+	first := s.node("a")
+	s.create(migratable("migratable"), onLocalDisk("on-local-disk"))
+	before := s.vmis()
+	s.node("b")
+
+	cluster.SetEvictionWebhookDown(s.namespace, true)
+	drain := s.drain(first, patience)
+	require.ErrorContains(t, drain.err, "failed calling webhook")
+	require.Less(t, drain.took, patience, "the drain gives up at once")
+	s.become(before, map[string]fate{"migratable": stays, "on-local-disk": stays})
+
+	cluster.SetEvictionWebhookDown(s.namespace, false)
+	drain = s.drain(first, patience)
+	require.NoError(t, drain.err, drain.output)
+	s.become(before, map[string]fate{"migratable": migrated, "on-local-disk": restarted})
+	s.verdict = "with the webhook down a drain fails and nothing is lost; with the webhook back the drain goes on"
+}
+
+// many is how many VMs the node has at each drain. 200 take minutes on two cores, so a plain run leaves them out.
+var many = flag.String("many", "50,100", "numbers of VMs to drain at once, growing")
+
+func TestManyVMsAreAllAccountedFor(t *testing.T) {
+	s := rehearse(t)
+	nodes := []string{s.node("a"), s.node("b")}
+	s.cordon(nodes[1], true)
+	fates := map[string]fate{}
+	var times []string
+	for number := range strings.SplitSeq(*many, ",") {
+		size, err := strconv.Atoi(number)
+		require.NoError(t, err)
+		s.patience = max(patience, time.Duration(size)*time.Second)
+		var machines []machine
+		for i := len(fates); i < size; i++ {
+			name := fmt.Sprintf("vm-%03d", i)
+			switch i % 10 {
+			case 0:
+				machines, fates[name] = append(machines, migratable(name)), migrated
+			case 1, 2:
+				machines, fates[name] = append(machines, onLocalDisk(name).run(v1.RunStrategyRerunOnFailure)), off
+			case 3, 4:
+				machines, fates[name] = append(machines, withGPU(name)), restarted
+			default:
+				machines, fates[name] = append(machines, onLocalDisk(name)), restarted
+			}
+		}
+		s.create(machines...)
+		before := s.vmis()
+		s.cordon(nodes[1], false)
+
+		drain := s.drain(nodes[0], s.patience)
+		require.NoError(t, drain.err, "%d VMs", size)
+		s.become(before, fates)
+		s.nothingTwice()
+		times = append(times, fmt.Sprintf("%d in %.0f s", size, drain.took.Seconds()))
+		fmt.Printf("     %5.1fs  drained so far: %s\n", time.Since(s.started).Seconds(), strings.Join(times, ", "))
+
+		slices.Reverse(nodes)
+		var again []machine
+		for _, name := range slices.Sorted(maps.Keys(fates)) {
+			if fates[name] == off {
+				s.requestStart(name)
+				again = append(again, onLocalDisk(name))
+			}
+		}
+		s.running(again...)
+	}
+	s.verdict = "many VMs at once are all accounted for, none lost, none twice: " + strings.Join(times, ", ")
+}
+
+// nothingTwice checks that no VM has two launchers that run.
+func (s *scenario) nothingTwice() {
+	pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=virt-launcher"})
+	require.NoError(s, err)
+	launchers := map[string]int{}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == corev1.PodRunning {
+			launchers[pod.Annotations[v1.DomainAnnotation]]++
+		}
+	}
+	for vm, count := range launchers {
+		assert.Equal(s, 1, count, "launchers of %s that run", vm)
+	}
+}

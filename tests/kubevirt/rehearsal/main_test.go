@@ -1,0 +1,118 @@
+// Package rehearsal runs drains and upgrades on a real control plane, with KubeVirt's webhooks and controllers and the
+// chart installed by Helm. Only the nodes are a stand-in (internal/platform/nodes.go).
+package rehearsal
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"cozy-kubevirt/tests/kubevirt/internal/chart"
+	"cozy-kubevirt/tests/kubevirt/internal/platform"
+)
+
+// root is the repository, seen from here.
+var root = filepath.Join("..", "..", "..")
+
+// cluster is the control plane that the scenarios share.
+var cluster *platform.Platform
+
+func TestMain(m *testing.M) {
+	os.Exit(platform.Supervised(func(sandbox string) int {
+		// The scenarios mostly wait, so more of them run at once than there are cores.
+		_ = flag.Set("test.parallel", "16")
+		flag.Parse()
+		log, err := os.Create(filepath.Join(out(), "rehearsal.log"))
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		defer log.Close()
+		platform.Quiet(log)
+		interrupted := make(chan os.Signal, 1)
+		signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+		if cluster, err = platform.Start(sandbox, filepath.Join(root, "bin")); err != nil {
+			fmt.Println("the control plane does not start:", err)
+			return 1
+		}
+		defer cluster.Stop()
+		go func() {
+			<-interrupted
+			fmt.Println("interrupted")
+			os.Exit(interruptedStatus) // the supervisor cleans up
+		}()
+		code := m.Run()
+		if err := writeReport(); err != nil {
+			fmt.Println("the report cannot be written:", err)
+			return 1
+		}
+		return code
+	}))
+}
+
+var interruptedStatus = 130
+
+// policy is a variant of the chart.
+type policy string
+
+const (
+	shipped policy = "shipped"
+	old     policy = "old" // what the platform had: LiveMigrate
+)
+
+var installed struct {
+	sync.Mutex
+	policy policy
+}
+
+// install brings the platform to the chart at a policy, if it is not there yet.
+func install(t *testing.T, wanted policy) {
+	installed.Lock()
+	defer installed.Unlock()
+	if installed.policy == wanted {
+		return
+	}
+	folder := chart.Dir(t)
+	if wanted == old {
+		folder = atOldPolicy(t)
+	}
+	values := filepath.Join(chart.Dir(t), "ci", "gpu-passthrough-values.yaml") // the scenarios' GPU is permitted there
+	require.NoError(t, cluster.Install(context.Background(), helm(), folder, "--values", values))
+	installed.policy = wanted
+}
+
+func helm() string {
+	if binary := os.Getenv("HELM"); binary != "" {
+		return binary
+	}
+	return filepath.Join(root, "bin", "helm")
+}
+
+// atOldPolicy makes a copy of the chart whose CR has the old cluster strategy.
+func atOldPolicy(t *testing.T) string {
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS(chart.Dir(t))))
+	template := filepath.Join(folder, "templates", "kubevirt-cr.yaml")
+	text, err := os.ReadFile(template)
+	require.NoError(t, err)
+	strategy := regexp.MustCompile(`(?m)^(    evictionStrategy: )\w+`)
+	require.Len(t, strategy.FindAll(text, -1), 1, "the template sets the strategy once")
+	require.NoError(t, os.WriteFile(template, strategy.ReplaceAll(text, []byte("${1}LiveMigrate")), 0o644))
+	return folder
+}
+
+// out is where the log and the report go.
+func out() string {
+	folder := filepath.Join(root, "_out")
+	_ = os.MkdirAll(folder, 0o755)
+	return folder
+}
