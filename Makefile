@@ -81,8 +81,8 @@ contract: $(HELM) ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered
 	@$(STEP) "images" env CGO_ENABLED=0 go -C tests/kubevirt test -count=1 ./images
 
 .PHONY: rehearsal
-rehearsal: $(HELM) $(CONTROL_PLANE) ## drains and upgrades on a real control plane [RUN=name of scenarios]
-	@$(QUIETLY) hack/rehearsal.sh $(RUN)
+rehearsal: $(HELM) $(CONTROL_PLANE) ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
+	@MANY=$(MANY) $(QUIETLY) hack/rehearsal.sh $(RUN)
 
 .PHONY: rehearsal-up
 rehearsal-up: $(HELM) $(CONTROL_PLANE) ## keep the rehearsal's cluster up, with a VM of every kind, until ^C
