@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"cozy-kubevirt/hack/internal/whole"
 )
 
 // pins are the places that name the version. The first group of a pattern stays, the rest is the version.
@@ -76,32 +78,9 @@ func bump(root, to string) (changed []string, err error) {
 		}
 	}
 	for path, content := range planned {
-		if err := replace(path, content); err != nil {
+		if err := whole.Replace(path, content); err != nil {
 			return nil, err
 		}
 	}
 	return changed, nil
-}
-
-// replace writes beside the file and renames, so that nobody sees half of it.
-func replace(path string, content []byte) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	beside, err := os.CreateTemp(filepath.Dir(path), ".bump-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name())
-	if _, err = beside.Write(content); err == nil {
-		err = beside.Chmod(info.Mode())
-	}
-	if closed := beside.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), path)
 }

@@ -8,11 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cozy-kubevirt/hack/internal/whole"
 )
 
 const annotation = "  artifacthub.io/changes: |\n"
@@ -63,7 +64,7 @@ func run(changelog, chart string, check bool) error {
 	case check:
 		return fmt.Errorf("%s: artifacthub.io/changes is not what %s says; expected:\n%s", chart, changelog, block(changes))
 	}
-	return writeWhole(chart, after)
+	return whole.Replace(chart, []byte(after))
 }
 
 var (
@@ -145,22 +146,4 @@ func block(changes []change) string {
 	encoder.SetIndent(2)
 	_ = encoder.Encode(changes) // strings, into memory
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), "\n", "\n    ") + "\n"
-}
-
-// writeWhole writes a file beside the target and renames it, so that the target is never half written.
-func writeWhole(target, text string) error {
-	info, err := os.Stat(target)
-	if err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, writeErr := temporary.WriteString(text)
-	if err := errors.Join(writeErr, temporary.Chmod(info.Mode().Perm()), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), target)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/provenance"
+
+	"cozy-kubevirt/hack/internal/whole"
 )
 
 // options are what the caller decides; the Makefile passes them on.
@@ -115,7 +116,7 @@ func bundle(o options) (string, error) {
 			}
 			continue
 		}
-		if err := writeWhole(target, files[file]); err != nil {
+		if err := whole.Write(target, files[file], 0o644); err != nil {
 			return "", err
 		}
 	}
@@ -163,23 +164,4 @@ func sign(archive string, o options) ([]byte, error) {
 	}
 	text, err := signatory.ClearSign(archive)
 	return []byte(text), err
-}
-
-// writeWhole writes a file beside the target and renames it, so that the target is never half written.
-func writeWhole(target string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	if _, err := io.Copy(temporary, bytes.NewReader(content)); err != nil {
-		return err
-	}
-	if err := temporary.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := temporary.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), target)
 }
