@@ -1,9 +1,12 @@
 package rehearsal
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
@@ -25,10 +27,10 @@ func TestChartLivesThroughItsReleases(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
 	// A control plane of its own: uninstalling is refused while any VM exists in the cluster.
-	own, err := platform.Start(os.TempDir(), filepath.Join(root, "bin"))
+	own, err := platform.Start(bin(""), tlsRoutes)
 	require.NoError(t, err)
 	t.Cleanup(own.Stop)
-	s := &scenario{T: t, started: begun, timeline: &timeline{stop: func() {}}}
+	s := &scenario{T: t, started: begun, timeline: &timeline{}}
 	t.Cleanup(func() { record(s, time.Since(s.started)) })
 	ctx := t.Context()
 	values := chart.ValuesFiles(t)
@@ -42,16 +44,15 @@ func TestChartLivesThroughItsReleases(t *testing.T) {
 		return chart.Render(t, chart.Options{ValuesFiles: []string{values[set]}}).KubeVirt.Spec
 	}
 
-	require.NoError(t, own.Install(ctx, helm(), chart.Dir(t), "--values", values["default"]))
-	assertSpec(t, rendered("default"), kubeVirt().Spec, "after the install")
+	published := publish(t)
+	require.NoError(t, own.Install(ctx, helm(), published.chart, "--version", published.version, "--values", values["default"]))
+	assertSpec(t, rendered("default"), kubeVirt().Spec, "after the install from the registry")
 	require.NoError(t, own.Install(ctx, helm(), chart.Dir(t), "--values", values["vgpu"]))
 	assertSpec(t, rendered("vgpu"), kubeVirt().Spec, "after an upgrade with other values")
 
 	// A hand edit of what the chart sets. Helm compares the manifests of two releases and not what is there.
-	edit := []byte(`{"spec": {"imagePullPolicy": "Always"}}`)
-	_, err = own.Virt.KubeVirt(platform.Namespace).Patch(ctx, platform.Release, types.MergePatchType, edit,
-		metav1.PatchOptions{FieldManager: "kubectl-edit"})
-	require.NoError(t, err)
+	run(t, bin("kubectl"), "--kubeconfig", own.Kubeconfig, "--namespace", platform.Namespace, "patch", "kubevirt", platform.Release,
+		"--type", "merge", "--patch", `{"spec": {"imagePullPolicy": "Always"}}`)
 	require.NoError(t, own.Install(ctx, helm(), chart.Dir(t), "--values", values["default"]))
 	edited := rendered("default")
 	edited.ImagePullPolicy = "Always"
@@ -78,7 +79,49 @@ func TestChartLivesThroughItsReleases(t *testing.T) {
 	require.NoError(t, err)
 	_, err = own.KubeVirt(ctx)
 	require.True(t, apierrors.IsNotFound(err), "the CR is gone: %v", err)
-	s.verdict = "the chart installs, upgrades, rolls back; a hand edit outlives an upgrade; it uninstalls only when no VM is left"
+	s.verdict = "the chart installs from a registry, upgrades, rolls back; a hand edit outlives an upgrade; it uninstalls only when no VM is left"
+}
+
+// published is the chart in a registry.
+type published struct{ chart, version string }
+
+// publish takes the way of a release, make package and make push, to a registry that is gone after the test, and makes
+// sure that what comes back is what went in.
+func publish(t *testing.T) published {
+	registry, stop, err := platform.StartRegistry(t.Context(), bin("registry"))
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	folder := t.TempDir()
+	p := published{"oci://" + registry + "/charts/cozy-kubevirt", "1.2.3"}
+	archive := strings.TrimSpace(run(t, bin("package"), "-chart", chart.Dir(t), "-out", folder, "-version", p.version, "-allow-dirty"))
+	run(t, bin("push"), "-archive", archive, "-registry", "oci://"+registry+"/charts")
+
+	back := t.TempDir()
+	run(t, helm(), "pull", p.chart, "--version", p.version, "--destination", back, "--plain-http")
+	sent, err := os.ReadFile(archive)
+	require.NoError(t, err)
+	received, err := os.ReadFile(filepath.Join(back, filepath.Base(archive)))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(sent, received), "the registry gives the archive back to the byte")
+
+	template := []string{"template", platform.Release, "--namespace", platform.Namespace, "--kube-version", chart.KubeVersions[0]}
+	for set, file := range chart.ValuesFiles(t) {
+		fromRegistry := append(template, p.chart, "--version", p.version, "--plain-http", "--values", file)
+		fromFolder := append(template, chart.Dir(t), "--values", file)
+		require.Equal(t, run(t, helm(), fromFolder...), run(t, helm(), fromRegistry...), "%s: the registry's chart renders the folder's bytes", set)
+	}
+	return p
+}
+
+// run returns what a command prints, and fails with all that it said if it fails.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	var said bytes.Buffer
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Stderr = &said
+	printed, err := command.Output()
+	require.NoError(t, err, "%s %s: %s%s", filepath.Base(name), strings.Join(args, " "), printed, &said)
+	return string(printed)
 }
 
 func assertSpec(t *testing.T, want, got v1.KubeVirtSpec, when string) {
@@ -91,19 +134,17 @@ func assertSpec(t *testing.T, want, got v1.KubeVirtSpec, when string) {
 func TestEveryDocumentIsAcceptedStrictly(t *testing.T) {
 	t.Parallel()
 	install(t, shipped)
-	s := &scenario{T: t, started: time.Now(), timeline: &timeline{stop: func() {}}}
+	s := &scenario{T: t, started: time.Now(), timeline: &timeline{}}
 	t.Cleanup(func() { record(s, time.Since(s.started)) })
-	documents := 0
+	documents, kinds := 0, map[string]bool{}
 	for set, file := range chart.ValuesFiles(t) {
 		for _, object := range chart.Render(t, chart.Options{ValuesFiles: []string{file}}).Objects {
-			if object.GetKind() == "TLSRoute" {
-				continue // Gateway API is no part of this control plane; the contract tests judge the route
-			}
 			object.SetNamespace(metav1.NamespaceDefault) // beside what is installed
 			assert.NoError(t, cluster.DryRun(t.Context(), object), "%s: %s", set, object.GetKind())
 			documents++
+			kinds[object.GetKind()] = true
 		}
 	}
-	require.NotZero(t, documents)
+	require.Equal(t, map[string]bool{"KubeVirt": true, "Ingress": true, "TLSRoute": true}, kinds)
 	s.verdict = fmt.Sprintf("all %d documents of the ci sets pass a dry run with strict field validation", documents)
 }

@@ -1,11 +1,7 @@
 package rehearsal
 
 import (
-	"flag"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -214,70 +210,4 @@ func TestWebhookDownLosesNothing(t *testing.T) {
 	require.NoError(t, drain.err, drain.output)
 	s.become(before, map[string]fate{"migratable": migrated, "on-local-disk": restarted})
 	s.verdict = "with the webhook down a drain fails and nothing is lost; with the webhook back the drain goes on"
-}
-
-// many is how many VMs the node has at each drain. 200 take minutes on two cores, so a plain run leaves them out.
-var many = flag.String("many", "50,100", "numbers of VMs to drain at once, growing")
-
-func TestManyVMsAreAllAccountedFor(t *testing.T) {
-	s := rehearse(t)
-	nodes := []string{s.node("a"), s.node("b")}
-	s.cordon(nodes[1], true)
-	fates := map[string]fate{}
-	var times []string
-	for number := range strings.SplitSeq(*many, ",") {
-		size, err := strconv.Atoi(number)
-		require.NoError(t, err)
-		s.patience = max(patience, time.Duration(size)*time.Second)
-		var machines []machine
-		for i := len(fates); i < size; i++ {
-			name := fmt.Sprintf("vm-%03d", i)
-			switch i % 10 {
-			case 0:
-				machines, fates[name] = append(machines, migratable(name)), migrated
-			case 1, 2:
-				machines, fates[name] = append(machines, onLocalDisk(name).run(v1.RunStrategyRerunOnFailure)), off
-			case 3, 4:
-				machines, fates[name] = append(machines, withGPU(name)), restarted
-			default:
-				machines, fates[name] = append(machines, onLocalDisk(name)), restarted
-			}
-		}
-		s.create(machines...)
-		before := s.vmis()
-		s.cordon(nodes[1], false)
-
-		drain := s.drain(nodes[0], s.patience)
-		require.NoError(t, drain.err, "%d VMs", size)
-		s.become(before, fates)
-		s.nothingTwice()
-		times = append(times, fmt.Sprintf("%d in %.0f s", size, drain.took.Seconds()))
-		fmt.Printf("     %5.1fs  drained so far: %s\n", time.Since(s.started).Seconds(), strings.Join(times, ", "))
-
-		slices.Reverse(nodes)
-		var again []machine
-		for _, name := range slices.Sorted(maps.Keys(fates)) {
-			if fates[name] == off {
-				s.requestStart(name)
-				again = append(again, onLocalDisk(name))
-			}
-		}
-		s.running(again...)
-	}
-	s.verdict = "many VMs at once are all accounted for, none lost, none twice: " + strings.Join(times, ", ")
-}
-
-// nothingTwice checks that no VM has two launchers that run.
-func (s *scenario) nothingTwice() {
-	pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=virt-launcher"})
-	require.NoError(s, err)
-	launchers := map[string]int{}
-	for _, pod := range pods.Items {
-		if pod.Status.Phase == corev1.PodRunning {
-			launchers[pod.Annotations[v1.DomainAnnotation]]++
-		}
-	}
-	for vm, count := range launchers {
-		assert.Equal(s, 1, count, "launchers of %s that run", vm)
-	}
 }

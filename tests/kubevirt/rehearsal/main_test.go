@@ -4,9 +4,11 @@ package rehearsal
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -18,6 +20,7 @@ import (
 
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
+	"cozy-kubevirt/tests/kubevirt/internal/sandbox"
 )
 
 // root is the repository, seen from here.
@@ -26,8 +29,11 @@ var root = filepath.Join("..", "..", "..")
 // cluster is the control plane that the scenarios share.
 var cluster *platform.Platform
 
+// tlsRoutes is the file with the CRD of the chart's TLSRoute.
+var tlsRoutes string
+
 func TestMain(m *testing.M) {
-	os.Exit(platform.Supervised(func(sandbox string) int {
+	os.Exit(sandbox.Within(func() int {
 		// The scenarios mostly wait, so more of them run at once than there are cores.
 		_ = flag.Set("test.parallel", "16")
 		flag.Parse()
@@ -40,7 +46,11 @@ func TestMain(m *testing.M) {
 		platform.Quiet(log)
 		interrupted := make(chan os.Signal, 1)
 		signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-		if cluster, err = platform.Start(sandbox, filepath.Join(root, "bin")); err != nil {
+		if tlsRoutes, err = gatewayAPI(); err != nil {
+			fmt.Println("the CRD of TLSRoute is not found:", err)
+			return 1
+		}
+		if cluster, err = platform.Start(bin(""), tlsRoutes); err != nil {
 			fmt.Println("the control plane does not start:", err)
 			return 1
 		}
@@ -48,7 +58,7 @@ func TestMain(m *testing.M) {
 		go func() {
 			<-interrupted
 			fmt.Println("interrupted")
-			os.Exit(interruptedStatus) // the supervisor cleans up
+			os.Exit(interruptedStatus) // the sandbox is removed
 		}()
 		code := m.Run()
 		if err := writeReport(); err != nil {
@@ -94,7 +104,21 @@ func helm() string {
 	if binary := os.Getenv("HELM"); binary != "" {
 		return binary
 	}
-	return filepath.Join(root, "bin", "helm")
+	return bin("helm")
+}
+
+// bin is a binary that make built.
+func bin(name string) string { return filepath.Join(root, "bin", name) }
+
+// gatewayAPI finds the CRD in the release of Gateway API that the root module pins.
+func gatewayAPI() (string, error) {
+	output, err := exec.Command("go", "-C", root, "mod", "download", "-json", "sigs.k8s.io/gateway-api").Output()
+	if err != nil {
+		return "", fmt.Errorf("go mod download: %w: %s", err, output)
+	}
+	var module struct{ Dir string }
+	err = json.Unmarshal(output, &module)
+	return filepath.Join(module.Dir, "config", "crd", "standard", "gateway.networking.k8s.io_tlsroutes.yaml"), err
 }
 
 // atOldPolicy makes a copy of the chart whose CR has the old cluster strategy.

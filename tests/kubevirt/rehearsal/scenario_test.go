@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubectl/pkg/drain"
 
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
@@ -43,7 +44,8 @@ type scenario struct {
 	patience       time.Duration
 	timeline       *timeline
 	verdict        string
-	virtController func() // stops it
+	watched        cache.SharedIndexInformer // its VMIs
+	virtController func()                    // stops it
 }
 
 // rehearse sets a scenario up under the shipped policy, beside the others that run.
@@ -67,16 +69,29 @@ func (s *scenario) switchPolicy() {
 
 func newScenario(t *testing.T) *scenario {
 	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	s := &scenario{T: t, namespace: name[:min(len(name), 50)], started: time.Now(), patience: patience}
+	s := &scenario{T: t, namespace: name[:min(len(name), 50)], started: time.Now(), patience: patience, timeline: &timeline{}}
 	_, err := cluster.Kube.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.timeline = watchVMIs(t, s.namespace)
+	s.watch()
 	t.Cleanup(s.conclude)
 	s.startVirtController(oldLauncher, nil)
 	t.Cleanup(func() { s.virtController() })
 	t.Cleanup(cluster.StartNodes(s.namespace))
 	return s
+}
+
+// watch keeps the scenario's VMIs at hand and records them for the report. A scenario asks for them many times a second,
+// and the API server has other work.
+func (s *scenario) watch() {
+	s.watched = cluster.VMIs(s.namespace)
+	see := func(object any) { s.timeline.see(object.(*v1.VirtualMachineInstance)) }
+	_, err := s.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, now any) { see(now) }})
+	require.NoError(s, err)
+	stop := make(chan struct{})
+	s.Cleanup(func() { close(stop) })
+	go s.watched.Run(stop)
+	require.True(s, cache.WaitForCacheSync(stop, s.watched.HasSynced))
 }
 
 func (s *scenario) startVirtController(launcher string, change func(*v1.KubeVirt)) {
@@ -100,17 +115,7 @@ func (s *scenario) upgrade(change func(*v1.KubeVirt)) {
 
 func (s *scenario) node(name string) string {
 	name = s.namespace + "-" + name
-	_, err := cluster.Kube.CoreV1().Nodes().Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name,
-		Labels: map[string]string{ // what launchers select, and virt-handler sets
-			platform.NodesOf:                     s.namespace,
-			corev1.LabelHostname:                 name,
-			corev1.LabelArchStable:               "amd64",
-			v1.NodeSchedulable:                   "true",
-			v1.SupportedMachineTypeLabel + "q35": "true",
-		},
-	}}, metav1.CreateOptions{})
-	require.NoError(s, err)
+	require.NoError(s, cluster.CreateNode(s.Context(), name, s.namespace))
 	return name
 }
 
@@ -285,11 +290,10 @@ func (s *scenario) always(what string, period time.Duration, complaint func() st
 type vmis map[string]v1.VirtualMachineInstance
 
 func (s *scenario) vmis() vmis {
-	list, err := cluster.Virt.VirtualMachineInstance(s.namespace).List(s.Context(), metav1.ListOptions{})
-	require.NoError(s, err)
 	found := vmis{}
-	for _, vmi := range list.Items {
-		found[vmi.Name] = vmi
+	for _, object := range s.watched.GetStore().List() {
+		vmi := object.(*v1.VirtualMachineInstance).DeepCopy() // the store's own is not to be changed
+		found[vmi.Name] = *vmi
 	}
 	return found
 }
@@ -401,7 +405,6 @@ func (s *scenario) restart(vm string) {
 // conclude prints the verdict, and on failure what is there to see.
 func (s *scenario) conclude() {
 	took := time.Since(s.started)
-	s.timeline.stop()
 	if s.Failed() {
 		s.Log(s.dump())
 	}

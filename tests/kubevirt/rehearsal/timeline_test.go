@@ -1,17 +1,12 @@
 package rehearsal
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "kubevirt.io/api/core/v1"
 )
@@ -22,8 +17,6 @@ import (
 const maxRows = 30
 
 type timeline struct {
-	stop func()
-
 	mu    sync.Mutex
 	spans map[string][]*span // by VM
 	marks []*span            // what was done to them
@@ -36,34 +29,9 @@ type span struct {
 	begun, end time.Time
 }
 
-// watchVMIs records until stop is called.
-func watchVMIs(t *testing.T, namespace string) *timeline {
-	ctx, stop := context.WithCancel(context.Background())
-	l := &timeline{stop: stop, spans: map[string][]*span{}}
-	watch, err := cluster.Virt.VirtualMachineInstance(namespace).Watch(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	go func() {
-		defer watch.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case event, ok := <-watch.ResultChan():
-				if !ok {
-					return
-				}
-				if vmi, ok := event.Object.(*v1.VirtualMachineInstance); ok {
-					l.see(vmi)
-				}
-			}
-		}
-	}()
-	return l
-}
-
 func (l *timeline) see(vmi *v1.VirtualMachineInstance) {
 	now := time.Now()
-	label := ""
+	label := "" // what cannot be seen is not drawn: a VMI that does not run
 	if vmi.Status.Phase == v1.Running {
 		label = strings.TrimPrefix(vmi.Status.NodeName, vmi.Namespace+"-")
 		switch vmi.Status.LauncherContainerImageVersion {
@@ -75,6 +43,9 @@ func (l *timeline) see(vmi *v1.VirtualMachineInstance) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.spans == nil {
+		l.spans = map[string][]*span{}
+	}
 	spans := l.spans[vmi.Name]
 	if len(spans) > 0 {
 		last := spans[len(spans)-1]
@@ -88,6 +59,35 @@ func (l *timeline) see(vmi *v1.VirtualMachineInstance) {
 	if label != "" {
 		l.spans[vmi.Name] = append(spans, &span{label: label, vmi: string(vmi.UID), begun: now})
 	}
+}
+
+// starts is how often a VM was seen to start or to arrive on a node since then.
+func (l *timeline) starts(vm string, since time.Time) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := 0
+	for _, s := range l.spans[vm] {
+		if s.begun.After(since) {
+			count++
+		}
+	}
+	return count
+}
+
+// left are the times since then at which a VM was first seen not to run on a node any more, in order.
+func (l *timeline) left(node string, since time.Time) []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var times []time.Time
+	for _, spans := range l.spans {
+		for _, s := range spans {
+			if s.label == node && s.end.After(since) {
+				times = append(times, s.end)
+			}
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times
 }
 
 func (l *timeline) mark(label string) { l.during(label, func() {}) }

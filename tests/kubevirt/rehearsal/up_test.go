@@ -23,7 +23,8 @@ func TestStaysUp(t *testing.T) {
 	_, err := cluster.StartVirtController(metav1.NamespaceAll, newLauncher)
 	require.NoError(t, err)
 	cluster.StartNodes(metav1.NamespaceAll)
-	s := &scenario{T: t, namespace: metav1.NamespaceDefault, patience: patience}
+	s := &scenario{T: t, namespace: metav1.NamespaceDefault, patience: patience, timeline: &timeline{}}
+	s.watch()
 	s.node("a")
 	s.create(
 		migratable("migratable"),

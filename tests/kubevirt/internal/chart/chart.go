@@ -133,9 +133,13 @@ func ValuesFiles(t testing.TB) map[string]string {
 	return sets
 }
 
-// Dir is the chart's folder.
+// Dir is the chart's folder: the one that $CHART names, seen from the repository, or the repository's own.
 func Dir(t testing.TB) string {
-	return fromEnv("CHART", filepath.Join(root(t), "charts", "kubevirt"))
+	dir := fromEnv("CHART", filepath.Join("charts", "kubevirt"))
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return RepoFile(t, dir)
 }
 
 // RepoFile is the path of a file of the repository.

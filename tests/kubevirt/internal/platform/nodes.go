@@ -20,12 +20,15 @@ import (
 	v1 "kubevirt.io/api/core/v1"
 	"kubevirt.io/client-go/kubecli"
 	"kubevirt.io/kubevirt/pkg/controller"
+	"kubevirt.io/kubevirt/pkg/network/vmispec"
+	storagetypes "kubevirt.io/kubevirt/pkg/storage/types"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 )
 
 // This file is the stand-in for what a control plane lacks: scheduler, kubelet, virt-handler, virt-launcher and guest.
-// It moves pods and VMIs through their phases and decides nothing else. Whether a VMI can migrate, and how its guest
-// ends, the scenario says by the two annotations below. Where a pod may run it reads from the pod and the nodes.
+// It moves pods and VMIs through their phases and decides nothing else. Whether a VMI can migrate it reads from its
+// network and claims, unless the scenario says by an annotation that it cannot; how its guest ends the scenario says by
+// another. Where a pod may run it reads from the pod and the nodes.
 //
 //	pod without a node                → bound to a node of the scenario that the pod allows and that takes pods
 //	pod bound                         → running and ready
@@ -59,13 +62,28 @@ type nodes struct {
 	torn       map[types.UID]time.Time           // when a launcher whose guest has ended is gone
 }
 
+// CreateNode adds a node to those of a namespace, with the labels that launchers select and virt-handler sets.
+func (p *Platform) CreateNode(ctx context.Context, name, namespace string) error {
+	_, err := p.Kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name,
+		Labels: map[string]string{
+			NodesOf:                              namespace,
+			corev1.LabelHostname:                 name,
+			corev1.LabelArchStable:               "amd64",
+			v1.NodeSchedulable:                   "true",
+			v1.SupportedMachineTypeLabel + "q35": "true",
+		},
+	}}, metav1.CreateOptions{})
+	return err
+}
+
 // StartNodes runs the stand-in for the nodes of one namespace, or of all, until stop is called.
 func (p *Platform) StartNodes(namespace string) (stop func()) {
 	n := &nodes{
 		platform:  p,
 		namespace: namespace,
 		pods:      p.pods(namespace),
-		vmis:      p.virtInformer(namespace, "virtualmachineinstances", &v1.VirtualMachineInstance{}, byNamespace()),
+		vmis:      p.VMIs(namespace),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 200*time.Millisecond)),
 		bound:    map[string]int{},
@@ -76,6 +94,9 @@ func (p *Platform) StartNodes(namespace string) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() { n.pods.Run(stopped) })
 	running.Go(func() { n.vmis.Run(stopped) })
+	if namespace == metav1.NamespaceAll {
+		running.Go(func() { p.endDeletedNamespaces(stopped) })
+	}
 	for kind, informer := range map[string]cache.SharedIndexInformer{"pod": n.pods, "vmi": n.vmis} {
 		enqueue := func(object any) {
 			key, _ := cache.MetaNamespaceKeyFunc(object)
@@ -292,14 +313,40 @@ func (n *nodes) moveVMI(ctx context.Context, vmi *v1.VirtualMachineInstance) err
 
 // start is what virt-handler reports of a domain that it has started.
 func start(vmi *v1.VirtualMachineInstance) {
-	vmi.Status.Phase = v1.Running
+	enter(vmi, v1.Running)
 	vmi.Status.MigrationMethod = v1.LiveMigration
 	vmi.Status.SelinuxContext = "none" // a node without SELinux; without any word of it KubeVirt migrates nothing
 	condition := v1.VirtualMachineInstanceCondition{Type: v1.VirtualMachineInstanceIsMigratable, Status: corev1.ConditionTrue}
-	if reason, ok := vmi.Annotations[NotMigratable]; ok {
-		condition.Status, condition.Reason, condition.Message = corev1.ConditionFalse, reason, "said by the rehearsal's scenario"
+	if reason, message := cannotMigrate(vmi); reason != "" {
+		condition.Status, condition.Reason, condition.Message = corev1.ConditionFalse, reason, message
 	}
 	controller.NewVirtualMachineInstanceConditionManager().UpdateCondition(vmi, &condition)
+}
+
+// cannotMigrate is why a VMI cannot migrate, if it cannot: the scenario says so, or virt-handler would, of the network
+// (pkg/virt-handler/vm.go:1250-1253) and of claims that are not shared (1867-1883).
+func cannotMigrate(vmi *v1.VirtualMachineInstance) (reason, message string) {
+	if reason, ok := vmi.Annotations[NotMigratable]; ok {
+		return reason, "said by the rehearsal's scenario"
+	}
+	if err := vmispec.VerifyVMIMigratable(vmi, nil); err != nil {
+		return v1.VirtualMachineInstanceReasonInterfaceNotMigratable, err.Error()
+	}
+	for _, volume := range vmi.Status.VolumeStatus {
+		if claim := volume.PersistentVolumeClaimInfo; claim != nil && !storagetypes.HasSharedAccessMode(claim.AccessModes) {
+			return v1.VirtualMachineInstanceReasonDisksNotMigratable, fmt.Sprintf("PVC %s is not shared", claim.ClaimName)
+		}
+	}
+	return "", ""
+}
+
+// enter dates the phase as virt-handler does (pkg/virt-handler/vm.go:1133). Without the date of Running KubeVirt takes a
+// guest that ends for one that never started, and holds its next start back for 10 s and more (pkg/virt-controller/
+// watch/vm/vm.go:1507-1519, 1575).
+func enter(vmi *v1.VirtualMachineInstance, phase v1.VirtualMachineInstancePhase) {
+	before := vmi.Status.DeepCopy()
+	vmi.Status.Phase = phase
+	controller.SetVMIPhaseTransitionTimestamp(before, &vmi.Status)
 }
 
 // migrate is what the two virt-handlers report when a domain has moved (pkg/virt-handler/migration-target.go:284-316,
@@ -328,10 +375,11 @@ func migrate(vmi *v1.VirtualMachineInstance) {
 }
 
 func (n *nodes) endGuest(ctx context.Context, vmi *v1.VirtualMachineInstance) error {
-	vmi.Status.Phase = v1.Succeeded
+	ended := v1.Succeeded
 	if _, crashes := vmi.Annotations[GuestCrashes]; crashes {
-		vmi.Status.Phase = v1.Failed
+		ended = v1.Failed
 	}
+	enter(vmi, ended)
 	return n.update(ctx, vmi.Status.NodeName, vmi)
 }
 

@@ -152,6 +152,11 @@ func (p *Platform) StartVirtController(namespace, launcherImage string) (stop fu
 	}, nil
 }
 
+// VMIs is an informer of the VMIs in a namespace, for tests to watch. Whoever asks for it runs it.
+func (p *Platform) VMIs(namespace string) cache.SharedIndexInformer {
+	return p.virtInformer(namespace, "virtualmachineinstances", &v1.VirtualMachineInstance{}, byNamespace())
+}
+
 func (p *Platform) virtInformer(namespace, resource string, object runtime.Object, indexers cache.Indexers) cache.SharedIndexInformer {
 	return informer(p.Virt.RestClient(), namespace, resource, object, labels.Everything(), indexers)
 }
