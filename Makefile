@@ -92,10 +92,10 @@ preview-test: ## what kubectl drain-preview prints, from dumps of every situatio
 .PHONY: contract
 contract: $(HELM) ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
 	@$(QUIETLY) hack/contract.sh $(abspath $(VALUES))
-	@$(STEP) "images" hack/gotest images tests/kubevirt ./images
+	@$(STEP) "images, sandbox" hack/gotest images tests/kubevirt ./images ./internal/sandbox
 
 .PHONY: rehearsal
-rehearsal: $(HELM) $(CONTROL_PLANE) bin/kubectl bin/registry bin/package bin/push ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
+rehearsal: $(HELM) $(CONTROL_PLANE) bin/kubectl bin/registry bin/package bin/push bin/kubectl-drain_preview ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
 	@MANY='$(MANY)' $(QUIETLY) hack/rehearsal.sh '$(RUN)'
 
 .PHONY: rehearsal-up

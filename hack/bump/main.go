@@ -21,13 +21,16 @@ var pins = []struct {
 }{
 	{"charts/kubevirt/Chart.yaml", regexp.MustCompile(`(?m)(^appVersion:[ \t]*"?|image: quay\.io/kubevirt/[a-z-]+:|the KubeVirt operator |kubevirt/releases/tag/)v[0-9][^"\s]*`), 4},
 	{"tests/kubevirt/go.mod", regexp.MustCompile(`(?m)^([ \t]*(?:require )?kubevirt\.io/(?:api|client-go|kubevirt) )v\S+`), 3},
+	// What the preview asks for stands there, too; which release its tests are built with is a replace line of that file.
+	{"tests/kubevirt/go.v1.8.mod", regexp.MustCompile(`(?m)^([ \t]*kubevirt\.io/api )v\S+`), 1},
+	{"cmd/kubectl-drain_preview/go.mod", regexp.MustCompile(`(?m)^([ \t]*kubevirt\.io/api )v\S+`), 1},
 	{"go.mod", regexp.MustCompile(`(?m)^([ \t]*(?:require )?kubevirt\.io/api )v\S+`), 1},
 }
 
 const next = `
 Next:
   1. Compare the replace block of kubevirt.io/kubevirt %[1]s's go.mod with the one in tests/kubevirt/go.mod, then:
-     go mod tidy && (cd tests/kubevirt && go mod tidy)
+     for dir in . tests/kubevirt cmd/kubectl-drain_preview; do go -C $dir mod tidy; done
   2. make contract: a red test names the promise that %[1]s no longer keeps.
   3. If the feature gates changed, review each line, then:
      (cd tests/kubevirt/contract && go test -run Registry . -update)

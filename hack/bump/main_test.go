@@ -14,6 +14,11 @@ func chartFile(version string) string {
 		"\n  changes: |\n    - description: The chart for KubeVirt v1.9.0.\n"
 }
 
+// goModBefore is the file with which the tests are built at the release before.
+func goModBefore(version string) string {
+	return "require (\n\tkubevirt.io/api " + version + "\n\tkubevirt.io/kubevirt v1.8.4\n)\nreplace kubevirt.io/api => kubevirt.io/api v1.8.4\n"
+}
+
 // aTree is a repository with just the pins, each in the form that the real file has.
 func aTree(t *testing.T) string {
 	t.Helper()
@@ -22,7 +27,9 @@ func aTree(t *testing.T) string {
 		"charts/kubevirt/Chart.yaml": chartFile("v1.9.0"),
 		"tests/kubevirt/go.mod": "require (\n\tkubevirt.io/api v1.9.0\n\tkubevirt.io/client-go v1.9.0\n\tkubevirt.io/kubevirt v1.9.0\n" +
 			"\tkubevirt.io/containerized-data-importer-api v1.64.0 // indirect\n)\n",
-		"go.mod": "require kubevirt.io/api v1.9.0\n",
+		"tests/kubevirt/go.v1.8.mod":       goModBefore("v1.9.0"),
+		"cmd/kubectl-drain_preview/go.mod": "require (\n\tkubevirt.io/api v1.9.0\n)\n",
+		"go.mod":                           "require kubevirt.io/api v1.9.0\n",
 	} {
 		path := filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -56,6 +63,9 @@ func TestBumpMovesEveryPinAndNothingElse(t *testing.T) {
 	}
 	if chart := read(t, root, "charts/kubevirt/Chart.yaml"); chart != chartFile("v1.10.0-rc.1") {
 		t.Errorf("Chart.yaml: %s", chart)
+	}
+	if before := read(t, root, "tests/kubevirt/go.v1.8.mod"); before != goModBefore("v1.10.0-rc.1") {
+		t.Errorf("go.v1.8.mod: %s", before)
 	}
 	if again, err := bump(root, "v1.10.0-rc.1"); err != nil || len(again) != 0 {
 		t.Errorf("again: %v, %v; want no change", again, err)

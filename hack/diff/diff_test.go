@@ -61,7 +61,7 @@ func TestAChangedCommentIsToldAsOneByThePathItStandsAt(t *testing.T) {
 	edit(t, dir, template, "# how many at once", "# VMs at once")
 	status, report := diff(t, dir, options{})
 	assert.Equal(t, different, status)
-	assert.Contains(t, report, "Changed in the comments\n\nConfigMap demo: every values set\n@@ data.size @@\n- # how many at once\n+ # VMs at once\n\nNo document changes, only comments or notes do: ")
+	assert.Contains(t, report, "Changed in the comments\n\nConfigMap demo: every values set\n@@ data.size @@\n- # how many at once\n+ # VMs at once\n\nNo rendered change but in comments or notes: ")
 	assert.NotContains(t, report, string(inDocuments))
 }
 

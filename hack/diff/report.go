@@ -110,7 +110,7 @@ func (r *result) verdict() string {
 	case changed(inDocuments, onOneSide):
 		return "Rendered change: " + over + "."
 	case changed(inComments, inNotes):
-		return "No document changes, only comments or notes do: " + over + "."
+		return "No rendered change but in comments or notes: " + over + "."
 	}
 	return "No document and no comment changes, only how they are written: " + over + "."
 }

@@ -3,6 +3,7 @@ module cozy-kubevirt/tests/kubevirt
 go 1.26.0
 
 require (
+	cozy-kubevirt/cmd/kubectl-drain_preview v0.0.0
 	github.com/go-logr/logr v1.4.3
 	github.com/prometheus/client_golang v1.22.0
 	github.com/stretchr/testify v1.12.1
@@ -197,3 +198,6 @@ replace (
 	kubevirt.io/virt-template-api => ./stubs/virt-template-api
 	kubevirt.io/virt-template-client-go => ./stubs/virt-template-client-go
 )
+
+// The preview's verdict is compared with KubeVirt's own.
+replace cozy-kubevirt/cmd/kubectl-drain_preview => ../../cmd/kubectl-drain_preview

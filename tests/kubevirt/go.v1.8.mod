@@ -6,6 +6,7 @@ module cozy-kubevirt/tests/kubevirt
 go 1.26.0
 
 require (
+	cozy-kubevirt/cmd/kubectl-drain_preview v0.0.0
 	github.com/go-logr/logr v1.4.3
 	github.com/prometheus/client_golang v1.22.0
 	github.com/stretchr/testify v1.12.1
@@ -17,7 +18,7 @@ require (
 	k8s.io/client-go v12.0.0+incompatible
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubectl v0.34.2
-	kubevirt.io/api v1.8.4
+	kubevirt.io/api v1.9.0
 	kubevirt.io/client-go v1.8.4
 	kubevirt.io/kubevirt v1.8.4
 	sigs.k8s.io/controller-runtime v0.22.5
@@ -208,3 +209,9 @@ replace (
 
 // v1.8.4's runc does not compile with the newer one.
 replace github.com/cilium/ebpf => github.com/cilium/ebpf v0.11.0
+
+// The preview's verdict is compared with KubeVirt's own.
+replace cozy-kubevirt/cmd/kubectl-drain_preview => ../../cmd/kubectl-drain_preview
+
+// The preview asks for v1.9.0, so that is what stands above; the tests are built with v1.8.4.
+replace kubevirt.io/api => kubevirt.io/api v1.8.4

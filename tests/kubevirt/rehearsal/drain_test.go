@@ -200,7 +200,7 @@ func TestWebhookDownLosesNothing(t *testing.T) {
 	s.node("b")
 
 	cluster.SetEvictionWebhookDown(s.namespace, true)
-	drain := s.drain(first, patience)
+	drain := s.kubectlDrain(first, patience)
 	require.ErrorContains(t, drain.err, "failed calling webhook")
 	require.Less(t, drain.took, patience, "the drain gives up at once")
 	s.become(before, map[string]fate{"migratable": stays, "on-local-disk": stays})

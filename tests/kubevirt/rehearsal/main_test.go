@@ -57,8 +57,7 @@ func TestMain(m *testing.M) {
 		defer cluster.Stop()
 		go func() {
 			<-interrupted
-			fmt.Println("interrupted")
-			os.Exit(interruptedStatus) // the sandbox is removed
+			interrupt()
 		}()
 		code := m.Run()
 		if err := writeReport(); err != nil {
@@ -69,7 +68,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-var interruptedStatus = 130
+// interrupt is what ^C does. The sandbox is removed once this process is gone.
+var interrupt = func() {
+	fmt.Println("interrupted")
+	os.Exit(130)
+}
 
 // policy is a variant of the chart.
 type policy string

@@ -106,11 +106,15 @@ func (s *scenario) startVirtController(launcher string, change func(*v1.KubeVirt
 	s.virtController = stop
 }
 
-// upgrade replaces this scenario's virt-controller by one with the new launcher image; its workload updater starts.
+// upgrade replaces this scenario's virt-controller by one with the new launcher image; its workload updater starts. What
+// then happens must be what a preview said before.
 func (s *scenario) upgrade(change func(*v1.KubeVirt)) {
+	s.Helper()
+	before, previewed := s.vmis(), s.preview()
 	s.virtController()
 	s.startVirtController(newLauncher, change)
 	s.timeline.mark("upgrade")
+	s.upgradeWasAsPreviewed(previewed, before)
 }
 
 func (s *scenario) node(name string) string {
@@ -358,8 +362,17 @@ type drained struct {
 	output string
 }
 
-// drain cordons and drains a node as kubectl does, within a timeout.
+// drain drains a node, and what happens must be what a preview said before.
 func (s *scenario) drain(node string, timeout time.Duration) drained {
+	s.Helper()
+	before, previewed := s.vmis(), s.preview(node)
+	drain := s.kubectlDrain(node, timeout)
+	s.drainWasAsPreviewed(previewed, before, drain)
+	return drain
+}
+
+// kubectlDrain cordons and drains a node as kubectl does, within a timeout.
+func (s *scenario) kubectlDrain(node string, timeout time.Duration) drained {
 	output := &lockedBuffer{}
 	helper := &drain.Helper{
 		Ctx: s.Context(), Client: cluster.Kube, GracePeriodSeconds: -1, Timeout: timeout,

@@ -14,7 +14,10 @@ import (
 
 // This file is make rehearsal-up: the rehearsal's control plane, for other tools to work on.
 
-func init() { interruptedStatus = 0 } // ^C is how it ends
+// over is closed by ^C, which is how it ends.
+var over = make(chan struct{})
+
+func init() { interrupt = func() { close(over) } }
 
 // TestStaysUp starts some VMs, prints the kubeconfig and stays until ^C. VMs in any namespace run, on nodes that all
 // share.
@@ -37,5 +40,5 @@ func TestStaysUp(t *testing.T) {
 	)
 	s.node("b")
 	fmt.Println(cluster.Kubeconfig)
-	select {}
+	<-over
 }

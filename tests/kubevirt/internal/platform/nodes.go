@@ -62,9 +62,10 @@ type nodes struct {
 	torn       map[types.UID]time.Time           // when a launcher whose guest has ended is gone
 }
 
-// CreateNode adds a node to those of a namespace, with the labels that launchers select and virt-handler sets.
+// CreateNode adds a node to those of a namespace, with the labels that launchers select and virt-handler sets, and without
+// the taint that kube-apiserver puts on a new node and the node controller takes away once the node is ready.
 func (p *Platform) CreateNode(ctx context.Context, name, namespace string) error {
-	_, err := p.Kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+	node, err := p.Kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
 		Labels: map[string]string{
 			NodesOf:                              namespace,
@@ -74,6 +75,11 @@ func (p *Platform) CreateNode(ctx context.Context, name, namespace string) error
 			v1.SupportedMachineTypeLabel + "q35": "true",
 		},
 	}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	node.Spec.Taints = nil
+	_, err = p.Kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 	return err
 }
 

@@ -52,7 +52,7 @@ func becomeVictim() {
 }
 
 func TestNothingIsLeftOfAProcessThatIsKilled(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			process := exec.Command(os.Args[0])
 			process.Env = append(os.Environ(), victim+"=1")

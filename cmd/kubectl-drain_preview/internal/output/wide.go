@@ -1,0 +1,71 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"cozy-kubevirt/cmd/kubectl-drain_preview/report"
+)
+
+// This file is one line a VM with everything on it: for wide terminals and grep, and as Markdown.
+
+var headings = []string{"Namespace", "VM", "Node", "Carries", "From", "Can migrate", "Reason", "Run strategy", "Drain", "Drain why",
+	"Upgrade", "Upgrade why"}
+
+func line(vm report.VM) []string {
+	can := "no"
+	if vm.LiveMigratable {
+		can = "yes"
+	}
+	return []string{vm.Namespace, vm.Name, vm.Node, vm.Strategy, string(vm.StrategySource), can, vm.Reason, runs(vm),
+		string(vm.Drain.Fate), vm.Drain.Why, upgrade(vm.Upgrade), vm.Upgrade.Why}
+}
+
+func wide(w io.Writer, r *report.Report) error {
+	t := &metav1.Table{}
+	for _, name := range headings {
+		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
+	}
+	for _, vm := range r.VMs {
+		row := metav1.TableRow{}
+		for _, cell := range line(vm) {
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(t, w); err != nil {
+		return err
+	}
+	text := &strings.Builder{}
+	text.WriteString("\n")
+	summary(text, r, painter(false))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func markdown(w io.Writer, r *report.Report) error {
+	text := &strings.Builder{}
+	tableLine := func(cells []string) { fmt.Fprintf(text, "| %s |\n", strings.Join(cells, " | ")) }
+	tableLine(headings)
+	tableLine(strings.Split(strings.Repeat("---,", len(headings)-1)+"---", ","))
+	for _, vm := range r.VMs {
+		cells := line(vm)
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+		}
+		tableLine(cells)
+	}
+	fmt.Fprintf(text, "\n**%s** %s\n", answer(r), pace(r.Pace))
+	for _, note := range r.Notes {
+		fmt.Fprintf(text, "\nNot read: %s.\n", note)
+	}
+	for _, advice := range r.Advice {
+		fmt.Fprintf(text, "\n%s\n\n```sh\n%s\n```\n", advice.Do, strings.Join(advice.Commands, "\n"))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

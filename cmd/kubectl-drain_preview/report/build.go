@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	v1 "kubevirt.io/api/core/v1"
+
+	"cozy-kubevirt/cmd/kubectl-drain_preview/internal/fleet"
+	"cozy-kubevirt/cmd/kubectl-drain_preview/internal/source"
+	"cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
+)
+
+// Selection is which VMs are asked about. Its zero value is all.
+type Selection struct {
+	Nodes     []string        // each as if it alone were drained; none is all
+	Namespace string          // "" is all
+	Labels    labels.Selector // of the VMIs; nil is all
+}
+
+// Build answers the question. A node that is not known is an error.
+func Build(objects *source.Objects, asked Selection) (*Report, error) {
+	f := fleet.Judge(objects, asked.Namespace)
+	nodes := asked.Nodes
+	if err := known(nodes, f.Nodes()); err != nil {
+		return nil, err
+	}
+	r := &Report{Drains: verdict.Ends, Pace: paceOf(f), Notes: f.Gaps(), VMs: []VM{}, Nodes: slices.Compact(slices.Sorted(slices.Values(nodes)))}
+	r.SetGroupVersionKind(GroupVersionKind)
+	for _, vm := range f.VMs {
+		if !asked.holds(vm) {
+			continue
+		}
+		if len(nodes) == 0 && !slices.Contains(r.Nodes, vm.Node) {
+			r.Nodes = append(r.Nodes, vm.Node)
+		}
+		r.VMs = append(r.VMs, row(f, vm))
+		r.Drains = worse(r.Drains, vm.Drained.End)
+	}
+	r.Advice = advice(r)
+	return r, nil
+}
+
+func known(asked, nodes []string) error {
+	for _, node := range asked {
+		if !slices.Contains(nodes, node) {
+			return fmt.Errorf("node %q is not known; expected one of: %s", node, strings.Join(nodes, ", "))
+		}
+	}
+	return nil
+}
+
+func (asked Selection) holds(vm fleet.VM) bool {
+	if len(asked.Nodes) > 0 && !slices.Contains(asked.Nodes, vm.Node) {
+		return false
+	}
+	if asked.Namespace != "" && asked.Namespace != vm.Name.Namespace {
+		return false
+	}
+	if asked.Labels == nil {
+		return true
+	}
+	if vm.VMI == nil {
+		return asked.Labels.Empty()
+	}
+	return asked.Labels.Matches(labels.Set(vm.VMI.Labels))
+}
+
+// worse is the answer for two VMs.
+func worse(a, b verdict.End) verdict.End {
+	for _, end := range []verdict.End{verdict.Waits, verdict.NoTell} {
+		if a == end || b == end {
+			return end
+		}
+	}
+	return verdict.Ends
+}
+
+func row(f *fleet.Fleet, vm fleet.VM) VM {
+	r := VM{
+		Namespace: vm.Name.Namespace, Name: vm.Name.Name, Node: vm.Node,
+		Drain: Drain(vm.Drained),
+		Upgrade: Upgrade{
+			Fate: vm.Upgraded.Fate, Why: vm.Upgraded.Why, Batch: batchOf(f, vm.Upgraded),
+		},
+	}
+	if vm.VMI == nil {
+		return r
+	}
+	r.Phase = string(vm.VMI.Status.Phase)
+	r.StrategySource = verdict.SourceOf(vm.Situation)
+	if r.StrategySource != verdict.Cluster || f.Platform.Gap == "" {
+		r.Strategy = string(f.Platform.Carried(vm.VMI))
+	}
+	r.LiveMigratable = vm.VMI.IsMigratable()
+	for _, condition := range vm.VMI.Status.Conditions {
+		if condition.Type == v1.VirtualMachineInstanceIsMigratable && !r.LiveMigratable {
+			r.Reason = condition.Reason
+		}
+	}
+	if vm.VM == nil && vm.Gaps.VM != "" {
+		r.RunStrategy = "unknown"
+	}
+	if vm.VM != nil {
+		if strategy, err := vm.VM.RunStrategy(); err == nil {
+			r.RunStrategy = string(strategy)
+		}
+		if f.Platform.Gap == "" {
+			r.afterRestart = string(f.Platform.AfterRestart(vm.VM))
+		}
+	}
+	return r
+}
+
+// batchOf says in which batch an eviction falls. The updater takes each batch from an unordered map, so mostly there is
+// only a last one.
+func batchOf(f *fleet.Fleet, u verdict.Upgraded) string {
+	if !u.InBatch || !u.Leaves() {
+		return ""
+	}
+	last := f.Pace.LastBatch(f.Platform)
+	switch {
+	case !f.AllVMs():
+		return "some batch"
+	case last == 0:
+		return "batch ≥ 1"
+	case last == 1:
+		return "batch 1"
+	}
+	return fmt.Sprintf("batch ≤ %d", last)
+}
+
+func paceOf(f *fleet.Fleet) Pace {
+	p := Pace{
+		Evictions: f.Pace.Evictions, Refused: f.Pace.Refused, Migrations: f.Pace.Migrating, Parallel: f.Platform.Migrations,
+		BatchSize: f.Platform.BatchSize, BatchInterval: metav1.Duration{Duration: f.Platform.BatchInterval},
+		Batches: f.Pace.Batches, AtLeast: metav1.Duration{Duration: f.Pace.AtLeast},
+	}
+	switch {
+	case f.Platform.Gap != "":
+		p.Unknown = f.Platform.Gap
+	case !f.AllVMs():
+		p.Unknown = "may not list the VMs of all namespaces"
+	}
+	return p
+}

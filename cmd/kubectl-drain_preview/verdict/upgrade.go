@@ -1,0 +1,77 @@
+package verdict
+
+import (
+	"fmt"
+
+	v1 "kubevirt.io/api/core/v1"
+)
+
+// This file is the verdict on an upgrade of KubeVirt, after which every VMI's launcher is outdated: KubeVirt's workload
+// updater migrates what it can and asks for the eviction of the rest
+// (getUpdateData, pkg/virt-controller/watch/workload-updater/workload-updater.go:366-429).
+
+// Upgrade says what an upgrade of KubeVirt does to the VM. Which batch it is in depends on all the others: see Pace.
+func Upgrade(p Platform, s Situation) Upgraded {
+	switch vmi := s.VMI; {
+	case vmi == nil:
+		return Upgraded{Nothing, "its VMI is gone", false}
+	case p.Gap != "":
+		return Upgraded{Unknown, p.Gap, false}
+	case vmi.IsFinal():
+		return Upgraded{Nothing, "it has ended", false}
+	case vmi.DeletionTimestamp != nil:
+		return Upgraded{Nothing, "it is being shut down", false}
+	case !p.LiveMigrates && !p.Evicts:
+		return Upgraded{Nothing, "the CR has no workloadUpdateMethods, so it stays on the old launcher", false}
+	case !vmi.IsRunning():
+		return Upgraded{Unknown, fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(vmi)), false}
+	case p.LiveMigrates && vmi.IsMigratable():
+		return moved(s, false)
+	case p.LiveMigrates && len(vmi.Status.MigratedVolumes) > 0:
+		return Upgraded{Unknown, "its volumes are being migrated, and it with them if they can be", false}
+	case !p.Evicts:
+		return Upgraded{Nothing, "it cannot migrate, and the CR does not evict: it stays on the old launcher", false}
+	case p.BatchSize <= 0:
+		return Upgraded{Nothing, "batchEvictionSize evicts nobody: it stays on the old launcher", false}
+	}
+	return evicted(p, s)
+}
+
+// evicted is for a VMI whose launcher the updater evicts, as kubectl drain does.
+func evicted(p Platform, s Situation) Upgraded {
+	if s.Gaps.Pods != "" {
+		return Upgraded{Unknown, s.Gaps.Pods, true}
+	}
+	if s.Launcher == nil {
+		return Upgraded{Nothing, "it has no launcher", false}
+	}
+	switch Evict(p, s.VMI, s.Launcher).Hold {
+	case NotMigratable:
+		return Upgraded{Refused, "it carries LiveMigrate and cannot migrate", true}
+	case Marked, Evacuating:
+		if p.Carried(s.VMI) == v1.EvictionStrategyExternal {
+			return Upgraded{OwnerDecides, "External: it is marked, and stays on the old launcher until its owner acts", true}
+		}
+		return moved(s, true) // the eviction marks it, and the evacuation migrates it
+	}
+	if s.Gaps.Budgets != "" {
+		return Upgraded{Unknown, s.Gaps.Budgets, true}
+	}
+	if held := heldByBudget(s.Launcher, s.Budgets); held != "" {
+		return Upgraded{Refused, held, true}
+	}
+	fate, why := afterShutdown(s) // its node stays, so it may start there again
+	return Upgraded{fate, why, true}
+}
+
+// moved is for a VMI that is migrated to a new launcher, which never is on the node it leaves
+// (pkg/virt-controller/watch/migration/migration.go:889-910).
+func moved(s Situation, inBatch bool) Upgraded {
+	switch {
+	case s.Migrated.Gap != "":
+		return Upgraded{Unknown, "whether another node can take it: " + s.Migrated.Gap, inBatch}
+	case s.Migrated.Bound != "":
+		return Upgraded{Refused, "it can migrate, but to no other node: " + s.Migrated.Bound, inBatch}
+	}
+	return Upgraded{Migrates, "", inBatch}
+}

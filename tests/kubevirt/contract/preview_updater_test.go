@@ -1,0 +1,134 @@
+// What kubectl drain-preview says of an upgrade, compared with the workload updater: whom it migrates, evicts and leaves
+// alone, and at which pace.
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	k8sv1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1 "kubevirt.io/api/core/v1"
+
+	preview "cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
+)
+
+// methods are what workloadUpdateMethods can say.
+var methods = [][]v1.WorkloadUpdateMethod{
+	nil,
+	{v1.WorkloadUpdateMethodLiveMigrate},
+	{v1.WorkloadUpdateMethodEvict},
+	{v1.WorkloadUpdateMethodLiveMigrate, v1.WorkloadUpdateMethodEvict},
+}
+
+// phases are the states of a VMI that the updater tells apart.
+var phases = map[string]func(*v1.VirtualMachineInstance){
+	"running":  func(*v1.VirtualMachineInstance) {},
+	"paused":   func(vmi *v1.VirtualMachineInstance) { addCondition(vmi, v1.VirtualMachineInstancePaused) },
+	"starting": func(vmi *v1.VirtualMachineInstance) { vmi.Status.Phase = v1.Scheduled },
+	"ended":    func(vmi *v1.VirtualMachineInstance) { vmi.Status.Phase = v1.Succeeded },
+	"leaving": func(vmi *v1.VirtualMachineInstance) {
+		vmi.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
+	},
+}
+
+func addCondition(vmi *v1.VirtualMachineInstance, condition v1.VirtualMachineInstanceConditionType) {
+	vmi.Status.Conditions = append(vmi.Status.Conditions,
+		v1.VirtualMachineInstanceCondition{Type: condition, Status: k8sv1.ConditionTrue})
+}
+
+func TestPreviewAgreesWithTheWorkloadUpdater(t *testing.T) {
+	for _, cluster := range strategies {
+		for _, allowed := range methods {
+			t.Run(fmt.Sprintf("cluster %q, methods %v", cluster, allowed), func(t *testing.T) {
+				cr := withStrategy(rendered(t), cluster)
+				cr.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods = allowed
+				all, atOnce := 1000, uint32(1000) // every VM's turn comes at once
+				cr.Spec.WorkloadUpdateStrategy.BatchEvictionSize = &all
+				cr.Spec.Configuration.MigrationConfiguration = &v1.MigrationConfiguration{ParallelMigrationsPerCluster: &atOnce}
+				synctest.Test(t, func(t *testing.T) { compareWithTheUpdater(t, cr) })
+			})
+		}
+	}
+}
+
+func compareWithTheUpdater(t *testing.T, cr *v1.KubeVirt) {
+	u := newUpgrade(t, cr)
+	platform := preview.NewPlatform(cr)
+	predicted := map[string]preview.Upgraded{}
+	for _, own := range strategies {
+		for _, migratable := range migratables {
+			for phase, change := range phases {
+				name := strings.Join([]string{"own=" + string(own), "migratable=" + string(migratable), phase}, ",")
+				u.vm(name, own, migratable, change)
+				vmi := u.vmi(name)
+				predicted[name] = preview.Upgrade(platform, preview.Situation{
+					VMI: vmi.DeepCopy(), VM: newVM(v1.RunStrategyAlways), Launcher: podsOf(vmi, source)[0],
+				})
+			}
+		}
+	}
+	u.run(30 * time.Second)
+
+	for name, verdict := range predicted {
+		did := preview.Nothing
+		switch {
+		case u.migrated[name]:
+			did = preview.Migrates
+		case askedFor(u.evictions, name):
+			did = preview.Restarts
+		case u.marked[name] && u.vmi(name).IsMigratable() && platform.Carried(u.vmi(name)) != external:
+			did = preview.Migrates // by the evacuation controller
+		case u.marked[name]:
+			did = preview.OwnerDecides
+		case askedFor(u.refused, name):
+			did = preview.Refused
+		}
+		if verdict.Fate == preview.Unknown { // it claims nothing; the updater has not acted yet
+			verdict.Fate = preview.Nothing
+		}
+		assert.Equal(t, did, verdict.Fate, "%s: %s", name, verdict.Why)
+		assert.Equal(t, askedFor(u.evictions, name) || askedFor(u.refused, name), verdict.InBatch, "asked for in a batch: %s", name)
+		count("previewed upgrades", 1)
+	}
+}
+
+func askedFor(events []event, name string) bool {
+	return slices.ContainsFunc(events, func(e event) bool { return e.vmi == name })
+}
+
+func TestPreviewOfThePaceIsTheUpdaters(t *testing.T) {
+	silent := rendered(t).DeepCopy()
+	silent.Spec.WorkloadUpdateStrategy.BatchEvictionSize, silent.Spec.WorkloadUpdateStrategy.BatchEvictionInterval = nil, nil
+	for name, cr := range map[string]*v1.KubeVirt{"the chart's CR": rendered(t), "a CR that leaves the pace to KubeVirt": silent} {
+		for _, stuck := range []int{1, 10, 11, 25} {
+			t.Run(fmt.Sprintf("%s, %d VMs", name, stuck), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					u := newUpgrade(t, cr)
+					platform := preview.NewPlatform(cr)
+					var all []preview.Upgraded
+					for i := range stuck {
+						name := fmt.Sprintf("stuck-%d", i)
+						u.vm(name, ifPossible, k8sv1.ConditionFalse)
+						vmi := u.vmi(name)
+						all = append(all, preview.Upgrade(platform,
+							preview.Situation{VMI: vmi, VM: newVM(v1.RunStrategyAlways), Launcher: podsOf(vmi, source)[0]}))
+					}
+					pace := preview.PaceOf(platform, all)
+					u.run(5 * time.Minute)
+
+					sizes, _ := batches(u.evictions)
+					assert.Len(t, sizes, pace.Batches)
+					assert.Equal(t, pace.Batches, pace.LastBatch(platform))
+					took := u.evictions[len(u.evictions)-1].at.Sub(u.evictions[0].at)
+					assert.InDelta(t, pace.AtLeast, took, float64(time.Duration(pace.Batches)*5*time.Second))
+				})
+			})
+		}
+	}
+}
