@@ -56,14 +56,16 @@ func rehearse(t *testing.T) *scenario {
 }
 
 // rehearseFromOldPolicy sets a scenario up under the old policy. The policy is one for the whole platform, so such
-// scenarios run one after the other until they switch it.
+// scenarios run one after the other, and before all others, until they switch it.
 func rehearseFromOldPolicy(t *testing.T) *scenario {
 	install(t, old)
 	return newScenario(t)
 }
 
-// switchPolicy upgrades the platform to the chart as it ships. From there on the scenario runs beside the others.
+// switchPolicy upgrades the platform to the chart as it ships, unless another scenario does, once no scenario needs the
+// old policy any more. From there on the scenario runs beside the others.
 func (s *scenario) switchPolicy() {
+	s.Parallel()
 	s.timeline.during("helm upgrade", func() { install(s.T, shipped) })
 }
 

@@ -26,7 +26,6 @@ func TestSwitchRestartsNothing(t *testing.T) {
 	before := s.vmis()
 
 	s.switchPolicy()
-	t.Parallel()
 	s.always("nothing restarts", 2*time.Second, func() string {
 		return s.differs(before, map[string]fate{"migratable": stays, "on-local-disk": stays})
 	})
@@ -53,7 +52,6 @@ func TestUpgradeEvictsInBatches(t *testing.T) {
 		fates[name] = stays
 	}
 	s.switchPolicy()
-	t.Parallel()
 
 	kubeVirt, err := cluster.KubeVirt(t.Context())
 	require.NoError(t, err)

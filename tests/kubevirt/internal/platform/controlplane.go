@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -146,7 +147,12 @@ func (p *Platform) start(ctx context.Context, binaries string, files []string) e
 	if p.Virt, err = kubecli.GetKubevirtClientFromRESTConfig(p.config); err != nil {
 		return err
 	}
-	p.Kube = p.Virt
+	builtin := rest.CopyConfig(p.config)
+	builtin.ContentType = runtime.ContentTypeProtobuf // cheaper than JSON, and there are many pods
+	builtin.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	if p.Kube, err = kubernetes.NewForConfig(builtin); err != nil {
+		return err
+	}
 	version, err := p.Kube.Discovery().ServerVersion()
 	if err != nil {
 		return err

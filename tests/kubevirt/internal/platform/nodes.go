@@ -59,6 +59,7 @@ type nodes struct {
 	mu         sync.Mutex
 	bound      map[string]int                    // pods bound to a node so far, to spread them
 	handlers   map[string]kubecli.KubevirtClient // a virt-handler by node
+	placed     map[types.UID]bool                // pods that were bound
 	torn       map[types.UID]time.Time           // when a launcher whose guest has ended is gone
 }
 
@@ -94,6 +95,7 @@ func (p *Platform) StartNodes(namespace string) (stop func()) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 200*time.Millisecond)),
 		bound:    map[string]int{},
 		handlers: map[string]kubecli.KubevirtClient{},
+		placed:   map[types.UID]bool{},
 		torn:     map[types.UID]time.Time{},
 	}
 	stopped := make(chan struct{})
@@ -177,14 +179,26 @@ func (n *nodes) movePod(ctx context.Context, pod *corev1.Pod) error {
 			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
 	case pod.Spec.NodeName == "":
+		n.mu.Lock()
+		already := n.placed[pod.UID]
+		n.mu.Unlock()
+		if already { // and the informer has not heard of it yet
+			return nil
+		}
 		node, err := n.schedule(ctx, pod)
 		if err != nil {
 			return err
 		}
-		return pods.Bind(ctx, &corev1.Binding{
+		err = pods.Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 		}, metav1.CreateOptions{})
+		if err == nil {
+			n.mu.Lock()
+			n.placed[pod.UID] = true
+			n.mu.Unlock()
+		}
+		return err
 	case pod.Status.Phase == corev1.PodPending:
 		run(pod)
 		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
