@@ -1,4 +1,6 @@
 // Pins the kube-apiserver that the rehearsal's control plane runs on, and the kubectl that asks it in make e2e-test.
+// The modules that tests/kubevirt has, too, are here at the versions that they have there: what is compiled for one is
+// there for the other.
 module cozy-kubevirt/hack/kube-apiserver
 
 go 1.26.0

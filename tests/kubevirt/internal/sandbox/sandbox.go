@@ -19,14 +19,19 @@ import (
 // pidFile is where a server's process id stands, in a folder of the sandbox.
 const pidFile = "pids"
 
-// cleanup waits until its input ends, which it does when this process is over, in whatever way. A folder that was
-// removed in order has no process ids any more.
+// cleanup waits until its input ends, which it does when this process is over, in whatever way. Once the sandbox has
+// another name no server starts any more (see Server), so that none is missed. A folder that was removed in order has no
+// process ids any more; a server that is just being killed may still write.
 const cleanup = `
 cat
-for ids in "$1"/*/` + pidFile + `; do
+mv "$1" "$1.over"
+for ids in "$1.over"/*/` + pidFile + `; do
   [ -f "$ids" ] && kill -9 $(cat "$ids")
 done
-rm -rf "$1"
+for try in 1 2 3 4 5; do
+  rm -rf "$1.over" && break
+  sleep 1
+done
 `
 
 var (
@@ -82,6 +87,7 @@ func Server(folder, binary string) (string, error) {
 		return "", err
 	}
 	script := filepath.Join(folder, filepath.Base(binary))
-	text := fmt.Sprintf("#!/bin/sh\necho $$ >>'%s'\nexec '%s' \"$@\"\n", filepath.Join(folder, pidFile), absolute)
+	text := fmt.Sprintf("#!/bin/sh\necho $$ >>'%[1]s' && [ -e '%[1]s' ] || exit 1\nexec '%[2]s' \"$@\"\n",
+		filepath.Join(folder, pidFile), absolute)
 	return script, os.WriteFile(script, []byte(text), 0o700)
 }

@@ -82,9 +82,9 @@ func TestEnvtestKeepsItsCacheInTheSandbox(t *testing.T) {
 
 func gone(folder string, pid int) wait.ConditionWithContextFunc {
 	return func(context.Context) (bool, error) {
-		_, err := os.Stat(folder)
+		left, err := filepath.Glob(folder + "*")
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		alive := syscall.Kill(pid, 0) == nil && !strings.Contains(string(status), ") Z ") // nobody may wait for an orphan
-		return os.IsNotExist(err) && !alive, nil
+		return len(left) == 0 && !alive, err
 	}
 }
