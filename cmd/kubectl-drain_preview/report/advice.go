@@ -92,19 +92,15 @@ func describe(vm VM) string {
 	return fmt.Sprintf("kubectl describe vmi -n %s %s", vm.Namespace, vm.Name)
 }
 
-// restart is virtctl's, but for a VM that it refuses to restart
-// (pkg/virt-api/rest/lifecycle.go:438).
-func restart(vm VM) string {
-	if vm.RunStrategy == string(v1.RunStrategyOnce) {
-		return fmt.Sprintf("kubectl delete vmi -n %s %s", vm.Namespace, vm.Name)
-	}
-	return virtctl("restart", vm)
-}
+// restart is virtctl's, but for a VM that it refuses to restart (pkg/virt-api/rest/lifecycle.go:438).
+func restart(vm VM) string { return virtctlUnlessOnce("restart", vm) }
 
 // start is virtctl's, but for a VM that it refuses to start (pkg/virt-api/rest/lifecycle.go:145).
-func start(vm VM) string {
+func start(vm VM) string { return virtctlUnlessOnce("start", vm) }
+
+func virtctlUnlessOnce(verb string, vm VM) string {
 	if vm.RunStrategy == string(v1.RunStrategyOnce) {
 		return fmt.Sprintf("kubectl delete vmi -n %s %s", vm.Namespace, vm.Name)
 	}
-	return virtctl("start", vm)
+	return virtctl(verb, vm)
 }

@@ -12,7 +12,7 @@ import (
 
 // heldByBudget says why the budgets do not let a pod go, or "".
 func heldByBudget(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
-	if ended(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil || len(budgets) == 0 {
+	if Ended(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil || len(budgets) == 0 {
 		return ""
 	}
 	if len(budgets) > 1 {

@@ -20,7 +20,7 @@ func Drain(p Platform, s Situation) Drained {
 		return Drained{Nothing, "it has ended", Ends, NoCause}
 	case s.Launcher == nil && len(s.Hotplug) > 0:
 		return Drained{Held, "hotplug pod " + s.Hotplug[0].Name + " is here, and its launcher on another node", Waits, ByHotplug}
-	case s.Launcher == nil || ended(s.Launcher):
+	case s.Launcher == nil || Ended(s.Launcher):
 		return Drained{Nothing, "it has no launcher here", Ends, NoCause}
 	case s.VMI.Spec.EvictionStrategy == nil && p.Gap != "":
 		return Drained{Unknown, "it carries no strategy, and the cluster's is not known: " + p.Gap, NoTell, ByGap}

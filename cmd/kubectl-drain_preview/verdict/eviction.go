@@ -35,7 +35,7 @@ func (a Answer) Marks() bool { return a.Hold == Marked }
 
 // Evict is the answer to an eviction of a launcher pod (pod-eviction-admitter.go:86-183). A VMI that is gone is nil.
 func Evict(p Platform, vmi *v1.VirtualMachineInstance, launcher *corev1.Pod) Answer {
-	if ended(launcher) {
+	if Ended(launcher) {
 		return Answer{}
 	}
 	if vmi == nil {
@@ -66,13 +66,13 @@ func Evict(p Platform, vmi *v1.VirtualMachineInstance, launcher *corev1.Pod) Ans
 // EvictHotplug is the answer to an eviction of a hotplug pod (pod-eviction-admitter.go:100-125). A launcher or a VMI that
 // is gone is nil.
 func EvictHotplug(launcher *corev1.Pod, vmi *v1.VirtualMachineInstance) Answer {
-	if launcher == nil || vmi == nil || ended(launcher) {
+	if launcher == nil || vmi == nil || Ended(launcher) {
 		return Answer{}
 	}
 	return Answer{HotplugPod}
 }
 
-// ended says whether a pod has run to its end; an eviction just removes it.
-func ended(pod *corev1.Pod) bool {
+// Ended says whether a pod has run to its end; an eviction just removes it.
+func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -49,7 +49,7 @@ func shutsDown(d Drained) bool {
 // usesBudget says whether the eviction of the VM's launcher counts against a budget: not if it migrates, is ending anyway
 // or is unhealthy.
 func usesBudget(s Situation) bool {
-	if len(s.Budgets) != 1 || s.Launcher == nil || ended(s.Launcher) || !s.Launcher.DeletionTimestamp.IsZero() {
+	if len(s.Budgets) != 1 || s.Launcher == nil || Ended(s.Launcher) || !s.Launcher.DeletionTimestamp.IsZero() {
 		return false
 	}
 	return ready(s.Launcher)

@@ -26,12 +26,13 @@ import (
 // preview is what the command says, as far as it is compared.
 type preview struct {
 	Drains verdict.End `json:"drains"`
-	VMs    []struct {
-		Name    string `json:"name"`
-		Node    string `json:"node"`
-		Drain   outlook
-		Upgrade outlook
-	} `json:"vms"`
+	VMs    []previewed `json:"vms"`
+}
+
+type previewed struct {
+	Name    string  `json:"name"`
+	Drain   outlook `json:"drain"`
+	Upgrade outlook `json:"upgrade"`
 }
 
 type outlook struct {
@@ -69,9 +70,8 @@ func TestPreviewComesTrue(t *testing.T) {
 	require.Len(t, s.preview(first).VMs, len(before))
 	s.drain(first, holdTimeout)
 	s.cordon(first, false)
-	previewed := s.preview()
 	s.upgrade(nil)
-	s.verdict = fmt.Sprintf("what kubectl drain-preview says of %d VMs of every kind comes true, in a drain and in an upgrade", len(previewed.VMs))
+	s.verdict = fmt.Sprintf("what kubectl drain-preview says of %d VMs of every kind comes true, in a drain and in an upgrade", len(before))
 }
 
 // budget makes a PodDisruptionBudget that lets none of a VM's launchers go, with the status that its controller would set:
@@ -122,33 +122,26 @@ var upgradeFates = map[verdict.Fate][]fate{
 func (s *scenario) drainWasAsPreviewed(p preview, before vmis, drain drained) {
 	s.Helper()
 	assert.Equal(s, p.Drains == verdict.Ends, drain.err == nil, "the preview says that the drain %s; it: %v", p.Drains, drain.err)
-	s.eventually("every VM meets the fate that the preview of the drain names", func() string {
-		after := s.vmis()
-		var wrong []string
-		for _, vm := range p.VMs {
-			wrong = append(wrong, notAs(vm.Name, vm.Drain, drainFates, before.fate(after, vm.Name))...)
-		}
-		return strings.Join(wrong, "\n")
-	})
+	s.comesTrue("drain", p, before, drainFates, func(vm previewed) outlook { return vm.Drain })
 }
 
 // upgradeWasAsPreviewed is the same for an upgrade.
 func (s *scenario) upgradeWasAsPreviewed(p preview, before vmis) {
 	s.Helper()
-	s.eventually("every VM meets the fate that the preview of the upgrade names", func() string {
+	s.comesTrue("upgrade", p, before, upgradeFates, func(vm previewed) outlook { return vm.Upgrade })
+}
+
+func (s *scenario) comesTrue(what string, p preview, before vmis, fates map[verdict.Fate][]fate, said func(previewed) outlook) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("every VM meets the fate that the preview of the %s names", what), func() string {
 		after := s.vmis()
 		var wrong []string
 		for _, vm := range p.VMs {
-			wrong = append(wrong, notAs(vm.Name, vm.Upgrade, upgradeFates, before.fate(after, vm.Name))...)
+			says, met := said(vm), before.fate(after, vm.Name)
+			if !slices.Contains(fates[says.Fate], met) {
+				wrong = append(wrong, fmt.Sprintf("the preview says of %s: %s (%s), but: %s", vm.Name, says.Fate, says.Why, met))
+			}
 		}
 		return strings.Join(wrong, "\n")
 	})
-}
-
-// notAs says how a VM's fate differs from the preview.
-func notAs(name string, says outlook, fates map[verdict.Fate][]fate, met fate) []string {
-	if slices.Contains(fates[says.Fate], met) {
-		return nil
-	}
-	return []string{fmt.Sprintf("the preview says of %s: %s (%s), but: %s", name, says.Fate, says.Why, met)}
 }

@@ -78,7 +78,7 @@ func (x *index) addPods() {
 			continue
 		}
 		launcher := byName[types.NamespacedName{Namespace: pod.Namespace, Name: pod.OwnerReferences[0].Name}]
-		if launcher != nil && !ended(launcher) {
+		if launcher != nil && !verdict.Ended(launcher) {
 			x.hotplug[vmiOf(launcher)] = append(x.hotplug[vmiOf(launcher)], pod)
 		}
 	}
@@ -95,7 +95,7 @@ func (x *index) nodesOf(vmi *v1.VirtualMachineInstance) []string {
 	add(vmi.Status.NodeName)
 	for _, pods := range [][]*corev1.Pod{x.launchers[nameOf(vmi)], x.hotplug[nameOf(vmi)]} {
 		for _, pod := range pods {
-			if !ended(pod) {
+			if !verdict.Ended(pod) {
 				add(pod.Spec.NodeName)
 			}
 		}
@@ -146,15 +146,11 @@ func (x *index) vmOf(vmi *v1.VirtualMachineInstance) *v1.VirtualMachine {
 func newest(launchers []*corev1.Pod, node string) *corev1.Pod {
 	var found *corev1.Pod
 	for _, pod := range launchers {
-		if pod.Spec.NodeName == node && (found == nil || ended(found) || found.CreationTimestamp.Before(&pod.CreationTimestamp)) {
+		if pod.Spec.NodeName == node && (found == nil || verdict.Ended(found) || found.CreationTimestamp.Before(&pod.CreationTimestamp)) {
 			found = pod
 		}
 	}
 	return found
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // leftovers are the launchers whose VMI is gone.
@@ -165,7 +161,7 @@ func (x *index) leftovers(platform verdict.Platform) []VM {
 			continue
 		}
 		for _, pod := range launchers {
-			if !ended(pod) && pod.Spec.NodeName != "" {
+			if !verdict.Ended(pod) && pod.Spec.NodeName != "" {
 				s := verdict.Situation{Launcher: pod}
 				found = append(found, VM{s, name, pod.Spec.NodeName, verdict.Drain(platform, s), verdict.Upgrade(platform, s)})
 			}

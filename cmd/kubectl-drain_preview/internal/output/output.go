@@ -4,6 +4,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -16,10 +17,8 @@ var Formats = []string{"wide", "json", "yaml", "markdown"}
 
 // Known says whether -o takes a format.
 func Known(format string) error {
-	for _, known := range append(Formats, "") {
-		if format == known {
-			return nil
-		}
+	if format == "" || slices.Contains(Formats, format) {
+		return nil
 	}
 	return fmt.Errorf("-o %q: no such format; expected one of %s", format, strings.Join(Formats, ", "))
 }
