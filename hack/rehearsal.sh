@@ -4,4 +4,4 @@
 # of 200. Usage: hack/rehearsal.sh [RUN]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec hack/gotest rehearsal tests/kubevirt/rehearsal -timeout 15m ${1:+-run "(?i)$1"} ${MANY:+-args "-many=$MANY"}
+exec hack/gotest rehearsal tests/kubevirt/rehearsal -timeout 15m ${1:+-run "(?i:$1)"} ${MANY:+-args "-many=$MANY"}
