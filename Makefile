@@ -9,21 +9,24 @@ export CGO_ENABLED := 0
 CHART ?= charts/kubevirt
 NAMESPACE ?= cozy-kubevirt
 # Named, because Helm's own default differs between Helm releases.
-KUBE_VERSION ?= 1.34.2
-
+KUBE_VERSION ?= $(firstword $(file <internal/chart/kube-versions))
 HELM ?= $(CURDIR)/bin/helm
 HELM_UNITTEST ?= $(CURDIR)/bin/helm-unittest
-export HELM HELM_UNITTEST
+BASE ?= origin/main
+CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
+# What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
+export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE DUMP REGISTRY VERSION SIGN_KEY SIGN_KEYRING
+export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY FUZZ_FLAGS DEST FORCE
 
+# What is built from a folder of hack/ in the root module.
+OWN := update mutate fuzzvalues package push vendor diff
 # Where KUBEBUILDER_ASSETS names a folder with these two, they are not built.
 CONTROL_PLANE := $(if $(KUBEBUILDER_ASSETS),,bin/etcd bin/kube-apiserver)
-
-STEP := hack/step
-# Empty by itself, so that a target run by hand shows all that it says; `make test` shows a line.
-QUIETLY =
-test: QUIETLY = $(STEP) $@
-# Where the Go tests leave their results, one junit-*.xml a target.
-test: export JUNIT_DIR := $(CURDIR)/_out
+# What a whole cluster is made of: Kubernetes, and KubeVirt's control plane at the release that we ship and the one before.
+KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler kubectl
+KUBEVIRT := $(shell sed -n 's|^\tkubevirt.io/kubevirt ||p' tests/kubevirt/go.mod)
+KUBEVIRT_BEFORE := $(shell sed -n 's|^\tkubevirt.io/kubevirt ||p' tests/kubevirt/go.v1.8.mod)
+CLUSTER := bin/etcd bin/launcher $(KUBERNETES:%=bin/%) $(KUBEVIRT:%=bin/kubevirt-%/controlplane) $(KUBEVIRT_BEFORE:%=bin/kubevirt-%/controlplane)
 
 ##@ Use
 .PHONY: help
@@ -32,111 +35,133 @@ help: ## list the targets
 
 .PHONY: template
 template: $(HELM) ## render the chart [VALUES=file…] [NAMESPACE=cozy-kubevirt] [KUBE_VERSION=1.34.2]
-	@$(HELM) template kubevirt $(CHART) --namespace $(NAMESPACE) --kube-version $(KUBE_VERSION) $(VALUES:%=--values %)
-
-BASE ?= origin/main
+	@hack/template.sh
 
 .PHONY: diff
 diff: bin/diff ## what the tree renders differently from a commit [BASE=origin/main]
-	@bin/diff -base "$(BASE)"
+	@bin/diff -base "$$BASE"
+
+.PHONY: impact
+impact: bin/impact $(HELM) ## what a change of the KubeVirt CR does to a running cluster [BASE=origin/main VALUES=file…] or OLD=cr.yaml NEW=cr.yaml [OUTPUT=text|json|markdown]
+	@bin/impact -base "$$BASE" -values "$$VALUES" -old "$$OLD" -new "$$NEW" -o "$${OUTPUT:-text}" -chart "$$CHART"
 
 .PHONY: images
 images: $(HELM) ## the images that the package makes a cluster pull, for mirrors
-	@$(MAKE) template | go -C tests/kubevirt run ./images
+	@hack/template.sh | go -C tests/kubevirt run ./cmd/images
 
 .PHONY: package
 package: bin/package ## bundle the chart into _out/ [VERSION=x.y.z] [SIGN_KEY=name SIGN_KEYRING=file] [ALLOW_DIRTY=1]
-	@$(BUNDLE)
+	@hack/package.sh
 
 .PHONY: push
 push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://host/path [VERSION=x.y.z]
-	@archive=$$($(BUNDLE)) && bin/push -archive "$$archive" -registry "$(REGISTRY)"
+	@hack/package.sh push
 
-BUNDLE = bin/package -chart $(CHART) $(VERSION:%=-version %) $(SIGN_KEY:%=-sign-key %) $(SIGN_KEYRING:%=-keyring %) $(if $(ALLOW_DIRTY),-allow-dirty)
+.PHONY: vendor
+vendor: bin/vendor ## write the package as a folder of a platform's repository: DEST=path [FORCE=1]
+	@bin/vendor -chart "$$CHART" "-force=$${FORCE:-0}" "$$DEST"
 
 .PHONY: preview
 preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to each VM [NODE=name] [KUBECONFIG=path] [DUMP=file]
-	@bin/kubectl-drain_preview $(DUMP:%=--filename '%') $(NODE)
+	@bin/kubectl-drain_preview $${DUMP:+--filename "$$DUMP"} $${NODE:+"$$NODE"}
 
 ##@ Check
-CHECKS := lint unit update-check update-test render hack-test mutate fuzz-values helms flux preview-test contract rehearsal e2e-test workers verify
+TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
+PROVE := prove-tools contract rehearsal e2e-test workers flux helms
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
 .PHONY: test
-test: bin/gotestsum $(CHECKS) ## everything that CI runs
-	@echo "steps: $(words $(CHECKS)) passed, 0 failed"
+test: ## the chart, make update, the tools, the preview: minutes
+	@hack/steps.sh $(TEST)
+
+.PHONY: prove
+prove: ## what KubeVirt's, Kubernetes' and Cluster API's own code says
+	@hack/steps.sh $(PROVE)
 
 .PHONY: unit
 unit: $(HELM_UNITTEST) ## the unit suites, the inner loop
-	@$(STEP) $@ hack/unit.sh $(CHART)
+	@hack/unit.sh "$$CHART"
 
 .PHONY: lint
 lint: $(HELM) ## helm lint --strict over every values set
-	@$(STEP) $@ hack/lint.sh
+	@hack/lint.sh
 
 .PHONY: render
-render: $(HELM) ## what the chart renders, against goldens and real types
-	@$(STEP) $@ hack/gotest $@ . ./tests/render
+render: $(HELM) bin/gotestsum ## what the chart renders, against goldens and real types
+	@hack/gotest.sh $@ . ./tests/render
 
 .PHONY: update-test
-update-test: bin/update ## make update restores the CR whole or refuses, and says why
-	@$(STEP) $@ hack/gotest $@ . ./hack/update
-	@$(STEP) "$@ by hand" hack/update_idempotency_test.sh
-	@$(STEP) "$@ fuzzed" hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
+update-test: bin/update bin/gotestsum ## make update restores the CR whole or refuses, and says why
+	@hack/gotest.sh $@ . ./hack/update
+	@hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
+	@hack/update/idempotency_test.sh
+
+.PHONY: hack-test
+hack-test: $(HELM_UNITTEST) bin/gotestsum bin/vendor ## the tools of hack/ and what the modules share do what they say
+	@hack/gotest.sh internal internal ./chart ./sandbox
+	@hack/gotest.sh $@ . $(filter-out %/update,$(shell go list ./hack/...))
 
 .PHONY: preview-test
-preview-test: ## what kubectl drain-preview prints, from dumps of every situation
-	@$(STEP) $@ hack/gotest $@ cmd/kubectl-drain_preview ./...
+preview-test: bin/gotestsum ## what kubectl drain-preview prints, from dumps of every situation
+	@hack/gotest.sh $@ cmd/kubectl-drain_preview ./...
+
+.PHONY: mutate
+mutate: bin/mutate ## prove that the unit suites notice every change of the chart [CHART=path]
+	@bin/mutate "$$CHART"
+
+.PHONY: fuzz-values
+fuzz-values: bin/fuzzvalues ## every value is refused with its path or rendered unchanged [FUZZ_FLAGS="-seed 7 -n 22000"]
+	@bin/fuzzvalues $$FUZZ_FLAGS charts/kubevirt
+
+.PHONY: verify
+verify: bin/helm-docs ## generated files, go.mod files and formatting are as they should be
+	@hack/verify.sh
 
 .PHONY: contract
-contract: $(HELM) ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
-	@$(QUIETLY) hack/contract.sh $(abspath $(VALUES))
-	@$(STEP) "images, sandbox" hack/gotest images tests/kubevirt ./images ./internal/sandbox
+contract: $(HELM) bin/gotestsum ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
+	@hack/contract.sh
+	@hack/gotest.sh images tests/kubevirt ./cmd/images ./cmd/impact
 
 .PHONY: rehearsal
-rehearsal: $(HELM) $(CONTROL_PLANE) bin/kubectl bin/registry bin/package bin/push bin/kubectl-drain_preview ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
-	@MANY='$(MANY)' $(QUIETLY) hack/rehearsal.sh '$(RUN)'
+rehearsal: $(HELM) $(CLUSTER) bin/gotestsum bin/package bin/push bin/kubectl-drain_preview ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
+	@hack/rehearsal.sh
 
 .PHONY: rehearsal-up
-rehearsal-up: $(HELM) $(CONTROL_PLANE) ## keep the rehearsal's cluster up, with a VM of every kind, until ^C
-	@cd tests/kubevirt/rehearsal && go test -count=1 -timeout 0 -tags up -run '^TestStaysUp$$' 
+rehearsal-up: $(HELM) $(CLUSTER) bin/kubectl-drain_preview ## keep a whole cluster up, with a VM of every kind, until ^C [KUBEVIRT_VERSION=v1.8.4]
+	@cd tests/kubevirt/rehearsal && go test -vet=off -count=1 -timeout 0 -tags up -run '^TestStaysUp$$'
 
 .PHONY: e2e
 e2e: bin/chainsaw ## ask a live cluster whether it would let a VM go: KUBECONFIG=path [VM=ns/name] [STORAGE_CLASS=…] [REQUIRE_BRANCHES=…]
 	@tests/e2e/run.sh bin/chainsaw
 
 .PHONY: e2e-test
-e2e-test: $(HELM) $(CONTROL_PLANE) bin/chainsaw bin/kubectl bin/shfmt ## that suite, against right answers and every wrong one
-	@$(STEP) $@ hack/gotest $@ tests/kubevirt -timeout 10m ./e2e
+e2e-test: $(HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/shfmt ## that suite, against right answers and every wrong one
+	@hack/gotest.sh $@ tests/kubevirt -timeout 10m ./e2e
 
 .PHONY: workers
-workers: $(CONTROL_PLANE) ## what Cluster API's own controllers do with a marked worker
-	@$(STEP) $@ hack/gotest $@ tests/workers .
+workers: $(CONTROL_PLANE) bin/gotestsum ## what Cluster API's own controllers do with a marked worker
+	@hack/gotest.sh $@ tests/workers .
 
 .PHONY: helms
-helms: $(HELM) bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
-	@$(STEP) $@ hack/gotest $@ . ./tests/helms
+helms: $(HELM) bin/gotestsum bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
+	@hack/gotest.sh $@ . ./tests/helms
 
 .PHONY: flux
-flux: $(HELM) ## the Flux example, against Flux's own API
-	@$(STEP) $@ hack/gotest $@ tests/flux .
+flux: $(HELM) bin/gotestsum ## the Flux example, against Flux's own API
+	@hack/gotest.sh $@ . ./tests/flux
 
-.PHONY: hack-test
-hack-test: bin/registry ## the tools of hack/ do what they say
-	@$(STEP) $@ hack/gotest $@ . $(filter-out %/update,$(shell go list ./hack/...))
+.PHONY: golangci-lint
+golangci-lint: bin/golangci-lint ## golangci-lint over every module; takes minutes to build, so the workflow runs it and make test does not
+	@hack/each_module.sh "$(CURDIR)/bin/golangci-lint" run --config "$(CURDIR)/.golangci.yaml" ./...
 
-.PHONY: mutate
-mutate: bin/mutate ## prove that the unit suites notice every change of the chart [CHART=path]
-	@$(QUIETLY) bin/mutate $(CHART)
+.PHONY: govulncheck
+govulncheck: bin/govulncheck ## known holes in what we ship and in our tools; asks the vulnerability database
+	@bin/govulncheck ./hack/... && bin/govulncheck -C cmd/kubectl-drain_preview ./...
 
-.PHONY: fuzz-values
-fuzz-values: bin/fuzzvalues ## every value is refused with its path or rendered unchanged [FUZZ_FLAGS="-seed 7 -n 22000"]
-	@$(QUIETLY) bin/fuzzvalues $(FUZZ_FLAGS) charts/kubevirt
-
-.PHONY: verify
-verify: bin/helm-docs ## generated files, go.mod files and formatting are up to date
-	@$(STEP) $@ hack/verify.sh
+.PHONY: shellcheck
+shellcheck: ## shellcheck over every script; apt-get install shellcheck
+	@git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck --external-sources --source-path=SCRIPTDIR
 
 .PHONY: bench
 bench: $(HELM) ## how long rendering takes, make update beside a chain of sed, and a preview of 10,000 VMs
@@ -145,10 +170,6 @@ bench: $(HELM) ## how long rendering takes, make update beside a chain of sed, a
 	go -C cmd/kubectl-drain_preview test -run '^$$' -bench . -benchtime 5x ./internal/command
 
 ##@ Maintain
-CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
-# Through the environment, so that the path may hold what the shell would interpret.
-export CR_FILE
-
 .PHONY: update
 update: bin/update ## re-apply the parameterization to a hand-merged CR [CR_FILE=path]
 	@bin/update "$$CR_FILE"
@@ -159,43 +180,65 @@ update-check: bin/update ## say what update would do, exit 1 if anything [CR_FIL
 
 .PHONY: bump
 bump: ## move the pinned KubeVirt everywhere it stands: KUBEVIRT_VERSION=vX.Y.Z
-	@go run ./hack/bump $(KUBEVIRT_VERSION)
+	@go run ./hack/bump "$$KUBEVIRT_VERSION"
 
 .PHONY: docs
 docs: bin/helm-docs ## write what is generated: the chart's README, its list of changes
-	@bin/helm-docs --log-level warning --chart-search-root $(CHART)
+	@bin/helm-docs --log-level warning --chart-search-root "$$CHART"
 	@go run ./hack/changes
 
 .PHONY: tools
-tools: bin/helm bin/helm-unittest bin/helm-docs bin/update ## build bin/
+tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=bin/%) bin/kubectl-drain_preview ## build what make test needs into bin/
+	@echo "$(words $^) programs"
 
-# What is built from the module that pins it: binary, folder of its go.mod, package, flags.
-# kube-apiserver and kubectl take their version from the linker, and without one pass for v0.0.0.
-STAMP = -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$$$(go -C hack/kube-apiserver list -m -f '{{.Version}}' k8s.io/kubernetes)"
+.PHONY: prove-tools
+prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest ## build what make prove needs besides
+	@echo "$(words $^) programs"
+
+# What is built from the module that pins it: binary, folder of its go.mod, package. hack/tools/ holds the modules
+# of those that can't share the root's versions.
 define tool
 bin/$(1): $(2)/go.mod $(2)/go.sum
-	@$(STEP) "build $(1)" go -C $(2) build $(4) -o $(CURDIR)/bin/$(1) $(3) >&2 && touch $$@
+	@go -C $(2) build -ldflags "-s -w" -o "$$(CURDIR)/$$@" $(3) && touch $$@
 endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
-$(eval $(call tool,helm-docs,hack/helm-docs,github.com/norwoodj/helm-docs/cmd/helm-docs))
-$(eval $(call tool,gotestsum,hack/gotestsum,gotest.tools/gotestsum))
-$(eval $(call tool,etcd,hack/etcd,go.etcd.io/etcd/server/v3))
-$(eval $(call tool,kube-apiserver,hack/kube-apiserver,k8s.io/kubernetes/cmd/kube-apiserver,$(STAMP)))
-$(eval $(call tool,kubectl,hack/kube-apiserver,k8s.io/kubernetes/cmd/kubectl,$(STAMP)))
-$(eval $(call tool,shfmt,hack/shfmt,mvdan.cc/sh/v3/cmd/shfmt))
-$(eval $(call tool,helm-oldest,hack/helm-oldest,helm.sh/helm/v3/cmd/helm))
-$(eval $(call tool,helm4,hack/helm4,helm.sh/helm/v4/cmd/helm))
-$(eval $(call tool,registry,hack/registry,github.com/distribution/distribution/v3/cmd/registry))
-# Not by the macro: it needs a patch (see the script).
-bin/chainsaw: hack/chainsaw/build.sh $(wildcard hack/chainsaw/go.* hack/chainsaw/_patch/*)
-	@$(STEP) "build chainsaw" hack/chainsaw/build.sh $@ >&2 && touch $@
+$(eval $(call tool,helm4,.,helm.sh/helm/v4/cmd/helm))
+$(eval $(call tool,helm-docs,.,github.com/norwoodj/helm-docs/cmd/helm-docs))
+$(eval $(call tool,gotestsum,.,gotest.tools/gotestsum))
+$(eval $(call tool,shfmt,.,mvdan.cc/sh/v3/cmd/shfmt))
+$(eval $(call tool,etcd,hack/tools/kubernetes,go.etcd.io/etcd/server/v3))
+$(eval $(call tool,helm-oldest,hack/tools/kubernetes,helm.sh/helm/v3/cmd/helm))
+$(eval $(call tool,chainsaw,hack/tools/chainsaw,github.com/kyverno/chainsaw))
+$(eval $(call tool,golangci-lint,hack/tools/golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
+$(eval $(call tool,govulncheck,hack/tools/golangci-lint,golang.org/x/vuln/cmd/govulncheck))
 $(CURDIR)/bin/%: bin/% ;
 
-# What is built from a folder of hack/ in the root module.
-OWN := update mutate fuzzvalues package push diff
-$(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go))
-	@$(STEP) "build $*" go build -o $@ ./hack/$* >&2 && touch $@
+# Kubernetes in one binary by four names. It takes its version from the linker, and without one passes for v0.0.0.
+bin/kubernetes: $(wildcard hack/tools/kubernetes/*)
+	@go -C hack/tools/kubernetes build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go -C hack/tools/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)" -o "$(CURDIR)/$@" . && touch $@
+$(KUBERNETES:%=bin/%): bin/kubernetes
+	@ln -sf kubernetes $@
+
+# KubeVirt's control plane: version, go.mod. virt-exportproxy is a program of its own.
+define kubevirt
+bin/kubevirt-$(1)/controlplane: tests/kubevirt/$(2) $(wildcard tests/kubevirt/cmd/controlplane/*)
+	@mkdir -p $$(@D)
+	@go -C tests/kubevirt build -modfile=$(2) -ldflags "-s -w -X kubevirt.io/client-go/version.gitVersion=$(1)" -o "$$(CURDIR)/$$(@D)/" ./cmd/controlplane kubevirt.io/kubevirt/cmd/virt-exportproxy
+	@for name in virt-operator virt-api virt-controller operator-manifest; do ln -sf controlplane $$(@D)/$$$$name; done
+	@touch $$@
+endef
+$(eval $(call kubevirt,$(KUBEVIRT),go.mod))
+$(eval $(call kubevirt,$(KUBEVIRT_BEFORE),go.v1.8.mod))
+bin/launcher: tests/kubevirt/cmd/launcher/main.go
+	@[ "$$(uname)" = Linux ] || { echo "the rehearsal runs on Linux only: its pods are processes in namespaces of their own" >&2; exit 1; }
+	@go -C tests/kubevirt build -ldflags "-s -w" -o "$(CURDIR)/$@" ./cmd/launcher && touch $@
+
+$(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go internal/*/*.go))
+	@go build -o $@ ./hack/$* && touch $@
+
+bin/impact: $(shell find tests/kubevirt/cmd/impact tests/kubevirt/internal cmd/kubectl-drain_preview internal tests/kubevirt/go.* -name 'go.*' -o -name '*.go' ! -name '*_test.go')
+	@go -C tests/kubevirt build -o "$(CURDIR)/$@" ./cmd/impact && touch $@
 
 bin/kubectl-drain_preview: $(shell find cmd/kubectl-drain_preview -name 'go.*' -o -name '*.go' ! -name '*_test.go')
-	@$(STEP) "build drain-preview" go -C cmd/kubectl-drain_preview build -o $(CURDIR)/$@ . >&2 && touch $@
+	@go -C cmd/kubectl-drain_preview build -o "$(CURDIR)/$@" . && touch $@

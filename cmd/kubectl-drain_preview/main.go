@@ -10,5 +10,6 @@ import (
 )
 
 func main() {
+	command.Frugally()
 	os.Exit(command.Run(os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"cozy-kubevirt/hack/internal/whole"
+	"github.com/google/renameio/v2"
 )
 
 // pins are the places that name the version. The first group of a pattern stays, the rest is the version.
@@ -81,7 +81,7 @@ func bump(root, to string) (changed []string, err error) {
 		}
 	}
 	for path, content := range planned {
-		if err := whole.Replace(path, content); err != nil {
+		if err := renameio.WriteFile(path, content, 0o644); err != nil {
 			return nil, err
 		}
 	}

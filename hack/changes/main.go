@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"cozy-kubevirt/hack/internal/whole"
+	"github.com/google/renameio/v2"
 )
 
 const annotation = "  artifacthub.io/changes: |\n"
@@ -64,7 +64,7 @@ func run(changelog, chart string, check bool) error {
 	case check:
 		return fmt.Errorf("%s: artifacthub.io/changes is not what %s says; expected:\n%s", chart, changelog, block(changes))
 	}
-	return whole.Replace(chart, []byte(after))
+	return renameio.WriteFile(chart, []byte(after), 0o644)
 }
 
 var (

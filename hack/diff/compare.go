@@ -8,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"cozy-kubevirt/hack/internal/render"
+	facts "cozy-kubevirt/internal/chart"
+	"cozy-kubevirt/internal/git"
 )
 
 // kind is a kind of difference, and the heading that it is reported under.
@@ -61,9 +62,9 @@ func compare(ctx context.Context, base, tree side) (*result, error) {
 	before, after := open(base), open(tree)
 	for _, set := range sets {
 		r.sets = append(r.sets, set.name)
-		for _, version := range kubeVersions {
+		for _, version := range facts.KubeVersions {
 			if ctx.Err() != nil {
-				return nil, errInterrupted
+				return nil, git.ErrInterrupted
 			}
 			r.compareRendering(rendering{set.name, version}, before(set.file, version), after(set.file, version))
 		}
@@ -74,11 +75,11 @@ func compare(ctx context.Context, base, tree side) (*result, error) {
 // union returns the values sets of both sides, and remarks on those that the sides don't share. Both charts are
 // rendered with every set: what is compared is the charts, not the sets.
 func (r *result) union(base, tree side) ([]set, error) {
-	before, err := setsOf(base)
+	before, err := facts.Sets(base.dir)
 	if err != nil {
 		return nil, err
 	}
-	after, err := setsOf(tree)
+	after, err := facts.Sets(tree.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +112,6 @@ func (r *result) union(base, tree side) ([]set, error) {
 		}
 	}
 	return sets, nil
-}
-
-// setsOf returns the files of a side's values sets by name.
-func setsOf(s side) (map[string]string, error) {
-	const suffix = "-values.yaml"
-	files, err := filepath.Glob(filepath.Join(s.dir, "ci", "*"+suffix))
-	sets := map[string]string{}
-	for _, file := range files {
-		sets[strings.TrimSuffix(filepath.Base(file), suffix)] = file
-	}
-	return sets, err
 }
 
 func equalFiles(a, b string) (bool, error) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"cozy-kubevirt/internal/git"
 )
 
 // chart is what the tests commit as the base. Only the values set special reaches the TLS setting.
@@ -279,7 +281,7 @@ func TestAnInterruptLeavesNothingBehind(t *testing.T) {
 	defer stop()
 	status, _, err := tryDiffContext(ctx, t, dir, options{})
 	assert.Equal(t, trouble, status)
-	assert.ErrorIs(t, err, errInterrupted)
+	assert.ErrorIs(t, err, git.ErrInterrupted)
 }
 
 // diff runs the comparison with HEAD, which must be no trouble.

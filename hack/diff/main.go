@@ -12,10 +12,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-)
 
-// kubeVersions are one version below Kubernetes 1.35 and 1.35 itself, where the rendering changes.
-var kubeVersions = []string{"1.34.2", "1.35.0"}
+	"cozy-kubevirt/internal/git"
+)
 
 // Exit statuses, those of diff(1).
 const (
@@ -48,7 +47,7 @@ func main() {
 
 // run prints the report and returns the exit status. What it checks out is gone when it returns.
 func run(ctx context.Context, o options, out io.Writer) (int, error) {
-	top, err := git(ctx, o.repository, nil, "rev-parse", "--show-toplevel")
+	top, err := git.Run(ctx, o.repository, nil, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return trouble, err
 	}

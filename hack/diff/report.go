@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	facts "cozy-kubevirt/internal/chart"
 )
 
 // text is the whole report, the verdict last.
@@ -86,7 +88,7 @@ func (r *result) where(group []finding) string {
 		if len(setsOf[versions]) == len(r.sets) {
 			phrase = "every values set"
 		}
-		if versions != strings.Join(kubeVersions, ", ") {
+		if versions != strings.Join(facts.KubeVersions, ", ") {
 			phrase += " on Kubernetes " + versions
 		}
 		phrases = append(phrases, phrase)
@@ -96,9 +98,9 @@ func (r *result) where(group []finding) string {
 
 // verdict is the report in a sentence.
 func (r *result) verdict() string {
-	over := fmt.Sprintf("%d values sets on Kubernetes %s, compared with %s", len(r.sets), strings.Join(kubeVersions, " and "), r.base)
+	over := fmt.Sprintf("%d values sets on Kubernetes %s, compared with %s", len(r.sets), strings.Join(facts.KubeVersions, " and "), r.base)
 	if n := len(r.incomparable); n > 0 {
-		return fmt.Sprintf("Not compared: %d of %d renderings. %s.", n, len(r.sets)*len(kubeVersions), over)
+		return fmt.Sprintf("Not compared: %d of %d renderings. %s.", n, len(r.sets)*len(facts.KubeVersions), over)
 	}
 	if len(r.findings) == 0 {
 		return "No rendered change: " + over + "."

@@ -49,22 +49,17 @@ func (e expectation) documents(values map[string]any) (map[string]map[string]any
 	kubevirt := copied(e.kubevirt).(map[string]any)
 	configuration := at(kubevirt, "spec", "configuration").(map[string]any)
 	developer := configuration["developerConfiguration"].(map[string]any)
-	if ratio := at(values, "cpuAllocationRatio"); set(ratio) {
-		developer["cpuAllocationRatio"] = ratio
+	if ratio, err := strconv.ParseInt(fmt.Sprint(number(at(values, "cpuAllocationRatio"))), 10, 64); err == nil && ratio != 0 {
+		developer["cpuAllocationRatio"] = float64(ratio)
 	}
 	enabled, _ := at(values, "extraFeatureGates").([]any)
-	developer["featureGates"] = append(developer["featureGates"].([]any), enabled...)
+	developer["featureGates"] = withoutRepeats(developer["featureGates"].([]any), enabled)
 	disabled := slices.DeleteFunc(developer["disabledFeatureGates"].([]any), func(own any) bool {
-		return own == "ImageVolume" && slices.Contains(enabled, own)
+		return own != "Template" && slices.Contains(enabled, own)
 	})
 	more, _ := at(values, "disabledFeatureGates").([]any)
-	for _, gate := range more {
-		if !slices.Contains(disabled, gate) {
-			disabled = append(disabled, gate)
-		}
-	}
-	developer["disabledFeatureGates"] = disabled
-	for _, key := range []string{"permittedHostDevices", "mediatedDevicesConfiguration"} {
+	developer["disabledFeatureGates"] = withoutRepeats(disabled, more)
+	for _, key := range []string{"permittedHostDevices", "mediatedDevicesConfiguration", "migrations", "vmStateStorageClass"} {
 		if kept := pruned(values[key]); kept != nil {
 			configuration[key] = kept
 		}
@@ -77,11 +72,8 @@ func (e expectation) documents(values map[string]any) (map[string]map[string]any
 	for _, kind := range []string{"requests", "limits"} {
 		quantities, _ := at(values, "virtHandler", "resources", kind).(map[string]any)
 		for name, quantity := range quantities {
-			if number, ok := quantity.(float64); ok {
-				quantity = strconv.FormatInt(int64(number), 10)
-			}
 			if set(quantity) {
-				at(container, "resources", kind).(map[string]any)[name] = quantity
+				at(container, "resources", kind).(map[string]any)[name] = number(quantity)
 			}
 		}
 	}
@@ -95,7 +87,8 @@ func (e expectation) documents(values map[string]any) (map[string]map[string]any
 
 func (e expectation) route(values map[string]any) (string, map[string]any, error) {
 	services, _ := at(values, "_cluster", "expose-services").(string)
-	if !slices.Contains(strings.Split(strings.ReplaceAll(services, " ", ""), ","), "vm-exportproxy") {
+	exposes := func(service string) bool { return strings.TrimSpace(service) == "vm-exportproxy" }
+	if !slices.ContainsFunc(strings.Split(services, ","), exposes) {
 		return "", nil, nil
 	}
 	host, _ := at(values, "_cluster", "root-host").(string)
@@ -116,6 +109,24 @@ func (e expectation) route(values map[string]any) (string, map[string]any, error
 	return kind, route.(map[string]any), nil
 }
 
+// withoutRepeats appends what is not there yet.
+func withoutRepeats(list, more []any) []any {
+	for _, one := range more {
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// number is a whole number as text; any other value stays as it is.
+func number(value any) any {
+	if n, ok := value.(float64); ok {
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return value
+}
+
 // set says whether a value says something: absent, null and empty do not.
 func set(value any) bool { return value != nil && value != "" }
 
@@ -127,13 +138,16 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// pruned is a value without the nulls, the empty lists and the empty objects in it.
+// pruned is a value without the nulls, the empty strings, lists and objects in it. A nodeSelector may be empty: it then
+// selects every node.
 func pruned(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, child := range value {
-			if child = pruned(child); child != nil {
+			if key == "nodeSelector" {
+				kept[key] = child
+			} else if child = pruned(child); child != nil {
 				kept[key] = child
 			}
 		}
@@ -150,6 +164,10 @@ func pruned(value any) any {
 			kept[i] = pruned(child)
 		}
 		return kept
+	case string:
+		if value == "" {
+			return nil
+		}
 	}
 	return value
 }

@@ -41,10 +41,10 @@ func TestFindsAHoleInTheChart(t *testing.T) {
 	for name, test := range map[string]struct{ place, file, before, after, want string }{
 		"a string that is not quoted":   {"mdevNameSelector", helpers, ".mdevNameSelector | quote", ".mdevNameSelector", "mdevNameSelector"},
 		"a number that is not cut":      {"cpuAllocationRatio", cr, "int64 .", ".", "a number is written as"},
-		"a value that is changed":       {"pciVendorSelector", helpers, ".pciVendorSelector }}\n", ".pciVendorSelector | lower }}\n", "the values say"},
-		"a value that is lost":          {"extraFeatureGates", cr, "range .Values.extraFeatureGates", "range list", "the values say"},
+		"a value that is changed":       {"pciVendorSelector", helpers, "{{ .pciVendorSelector | quote }}", "{{ .pciVendorSelector | lower | quote }}", "the values say"},
+		"a value that is lost":          {"extraFeatureGates", cr, "\"cozy-kubevirt.featureGates\" .Values.extraFeatureGates", "\"cozy-kubevirt.featureGates\" (list)", "the values say"},
 		"a value that changes another":  {"cpuAllocationRatio", cr, "evictionStrategy: LiveMigrateIfPossible", "evictionStrategy: {{ .Values.cpuAllocationRatio | default \"LiveMigrateIfPossible\" | quote }}", "evictionStrategy: rendered"},
-		"a refusal that names no path":  {"disabledFeatureGates", helpers, "disabledFeatureGates[%d]: %q is", "[%d] %q is", "the message does not name"},
+		"a refusal that names no path":  {"pciVendorSelector", helpers, "\"%s: %q is not a vendor", "\"%.0s%q is not a vendor", "the message does not name"},
 		"a schema that is open":         {"pciHostDevices[0]", schema, `"additionalProperties": false`, `"additionalProperties": true`, "unknownKey"},
 		"a comment that a value brings": {"monitorNamespace", cr, "imagePullPolicy: IfNotPresent", "imagePullPolicy: IfNotPresent # {{ .Values.monitorNamespace }}", "the comments are not the chart's own"},
 	} {

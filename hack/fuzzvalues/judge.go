@@ -67,15 +67,18 @@ func judge(chart *render.Chart, known expectation, target render.Target, input i
 
 var (
 	schemaPath = regexp.MustCompile(`at '([^']*)'`)
+	itsIndex   = regexp.MustCompile(`\[\d+\]$`)
 	quotedName = regexp.MustCompile(`'([^']*)'`)
 )
 
-// names says whether a message names the place of an input: its path, a path below it, or its parent's
-// path with the key.
+// names says whether a message names the place of an input: its path, a path below it, its parent's path with the key,
+// or the list that it is an item of, where the list as a whole is at odds with another.
 func names(message string, input inputs.Input) error {
 	pointer, dotted := input.Pointer(), input.Dotted()
-	if dotted != "" && regexp.MustCompile(regexp.QuoteMeta(dotted)+`($|[^\w-])`).MatchString(message) {
-		return nil
+	for _, name := range []string{dotted, itsIndex.ReplaceAllString(dotted, "")} {
+		if name != "" && regexp.MustCompile(regexp.QuoteMeta(name)+`($|[^\w-])`).MatchString(message) {
+			return nil
+		}
 	}
 	for line := range strings.Lines(message) {
 		found := schemaPath.FindStringSubmatch(line)

@@ -18,6 +18,7 @@ import (
 
 	"cozy-kubevirt/hack/internal/inputs"
 	"cozy-kubevirt/hack/internal/render"
+	"cozy-kubevirt/internal/chart"
 )
 
 const help = `usage: fuzzvalues [-seed N] [-n N] CHART
@@ -38,10 +39,10 @@ other; it does not judge whether KubeVirt accepts what is rendered (make contrac
 
 // targets are what the inputs are rendered for, in turn.
 var targets = []render.Target{
-	{KubeVersion: "1.34.2"},
-	{KubeVersion: "1.35.0", APIVersions: []string{"gateway.networking.k8s.io/v1/TLSRoute"}},
-	{KubeVersion: "1.34.2", APIVersions: []string{"gateway.networking.k8s.io/v1alpha2/TLSRoute", "gateway.networking.k8s.io/v1alpha3/TLSRoute"}},
-	{KubeVersion: "1.35.0", APIVersions: []string{"gateway.networking.k8s.io/v1alpha2/TLSRoute"}},
+	{KubeVersion: chart.KubeVersions[0]},
+	{KubeVersion: chart.KubeVersions[1], APIVersions: []string{"gateway.networking.k8s.io/v1/TLSRoute"}},
+	{KubeVersion: chart.KubeVersions[0], APIVersions: []string{"gateway.networking.k8s.io/v1alpha2/TLSRoute", "gateway.networking.k8s.io/v1alpha3/TLSRoute"}},
+	{KubeVersion: chart.KubeVersions[1], APIVersions: []string{"gateway.networking.k8s.io/v1alpha2/TLSRoute"}},
 }
 
 func main() {
@@ -66,6 +67,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	chart, err := render.Open(flags.Arg(0))
 	if err != nil {
 		fmt.Fprintln(stderr, "fuzzvalues:", err)
+		return 2
+	}
+	if chart.Schema() == nil {
+		fmt.Fprintf(stderr, "fuzzvalues: %s has no values.schema.json, which the values are made from\n", flags.Arg(0))
 		return 2
 	}
 	tried, totals, failures, err := fuzz(chart, flags.Arg(0), *seed, *n)
@@ -138,16 +143,13 @@ func fuzz(chart *render.Chart, dir string, seed uint64, n int) (tried int, total
 
 // makeInputs makes n inputs, or one for every change at every place if n is 0.
 func makeInputs(chart *render.Chart, seed uint64, n int) ([]inputs.Input, error) {
-	generator, err := inputs.New(chart.Data("values.schema.json"), seed, func(text string) bool {
+	generator := inputs.New(chart.Schema(), seed, func(text string) bool {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err == nil {
 			_, err = chart.Render(values, targets[0])
 		}
 		return err == nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	var all []inputs.Input
 	for len(all) == 0 || len(all) < n {
 		round, err := generator.Round()

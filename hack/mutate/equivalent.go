@@ -13,6 +13,7 @@ import (
 
 	"cozy-kubevirt/hack/internal/inputs"
 	"cozy-kubevirt/hack/internal/render"
+	facts "cozy-kubevirt/internal/chart"
 )
 
 // probe is an input that may tell a mutant from the chart, with what the chart makes of it.
@@ -86,15 +87,16 @@ func newReferee(dir string, chart *render.Chart, cases []*unitCase) (*referee, e
 		}
 	}
 	var targets []render.Target
-	for _, version := range []string{"1.34.2", "1.35.0"} {
+	for _, version := range facts.KubeVersions {
 		for _, served := range apis {
 			targets = append(targets, render.Target{KubeVersion: version, APIVersions: served})
 		}
 	}
-	sets, err := filepath.Glob(filepath.Join(dir, "ci", "*-values.yaml"))
+	named, err := facts.Sets(dir)
 	if err != nil {
 		return nil, err
 	}
+	sets := slices.Sorted(maps.Values(named))
 	if len(sets) == 0 {
 		sets = slices.Sorted(maps.Keys(valueFiles))
 	}
@@ -138,20 +140,16 @@ func (p *probe) see(chart *render.Chart) (err error) {
 }
 
 func (r *referee) generate(targets []render.Target) error {
-	schema := r.chart.Data("values.schema.json")
-	if schema == nil {
+	if r.chart.Schema() == nil {
 		return nil
 	}
-	generator, err := inputs.New(schema, seed, func(text string) bool {
+	generator := inputs.New(r.chart.Schema(), seed, func(text string) bool {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err == nil {
 			_, err = r.chart.Render(values, targets[0])
 		}
 		return err == nil
 	})
-	if err != nil {
-		return err
-	}
 	round, err := generator.Round()
 	if err != nil {
 		return err

@@ -231,7 +231,7 @@ func (r *report) text(verbose bool, took time.Duration) string {
 			fmt.Fprintf(&b, "%s/%s:%d: killed %s\n%s  by %s\n\n", r.Chart, j.File, j.Line, j.Kind, j.Change, j.Killer)
 		}
 		for _, j := range r.Equivalent {
-			print(j, "equivalent", j.verdict.Equivalent)
+			print(j, "equivalent", j.Equivalent)
 		}
 	}
 	for _, j := range r.Survivors {

@@ -1,79 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
-
-// element is a value of a JSON text with the stretch of it that it takes.
-type element struct {
-	start, end int
-	members    []member
-	items      []element
-	text       string
-}
-
-// member is a key of an object with its value.
-type member struct {
-	key   string
-	start int
-	value element
-}
-
-// parseJSON reads a JSON text with positions, which encoding/json does not keep.
-func parseJSON(source string) (root element, err error) {
-	if !json.Valid([]byte(source)) {
-		return root, fmt.Errorf("not valid JSON")
-	}
-	root, _ = parseElement(source, skip(source, 0))
-	return root, nil
-}
-
-func skip(source string, at int) int {
-	for strings.IndexByte(" \t\r\n:,", source[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-// parseElement relies on the text being valid.
-func parseElement(source string, at int) (element, int) {
-	e := element{start: at}
-	switch source[at] {
-	case '{':
-		for at = skip(source, at+1); source[at] != '}'; at = skip(source, at) {
-			key, after := parseElement(source, at)
-			name, _ := strconv.Unquote(key.text)
-			var value element
-			value, at = parseElement(source, skip(source, after))
-			e.members = append(e.members, member{name, key.start, value})
-		}
-		at++
-	case '[':
-		for at = skip(source, at+1); source[at] != ']'; at = skip(source, at) {
-			var item element
-			item, at = parseElement(source, at)
-			e.items = append(e.items, item)
-		}
-		at++
-	case '"':
-		for at++; source[at] != '"'; at++ {
-			if source[at] == '\\' {
-				at++
-			}
-		}
-		at++
-	default:
-		for at < len(source) && strings.IndexByte(" \t\r\n,]}", source[at]) < 0 {
-			at++
-		}
-	}
-	e.end, e.text = at, source[e.start:at]
-	return e, at
-}
 
 // constraints are the keywords that go as a whole. title, description, examples, default and the like
 // say nothing about what is accepted.
@@ -90,99 +24,127 @@ var wider = map[string][]string{
 
 // schemaMutations lists the changes of a schema that accept more, and a few that accept less.
 func schemaMutations(source string) ([]mutation, error) {
-	root, err := parseJSON(source)
+	root, err := hujson.Parse([]byte(source))
 	if err != nil {
 		return nil, err
 	}
-	return schemaAt(source, root), nil
+	if !root.IsStandard() {
+		return nil, errors.New("the schema has comments or trailing commas, which Helm does not read")
+	}
+	return schemaAt(root), nil
 }
 
-func schemaAt(source string, schema element) []mutation {
+func schemaAt(schema hujson.Value) []mutation {
+	object, isObject := schema.Value.(*hujson.Object)
+	if !isObject { // true and false are schemas, too
+		return nil
+	}
 	var all []mutation
-	for i, m := range schema.members {
-		value := m.value
-		if slices.Contains(constraints, m.key) {
-			start, end := cut(len(schema.members), i, func(i int) (int, int) {
-				return schema.members[i].start, schema.members[i].value.end
-			}, schema)
-			all = append(all, mutation{"drop-" + m.key, start, end, ""})
+	for i, m := range object.Members {
+		key := m.Name.Value.(hujson.Literal).String()
+		if slices.Contains(constraints, key) {
+			all = append(all, dropped("drop-"+key, schema, i))
 		}
-		switch m.key {
+		switch key {
 		case "required", "enum":
-			all = append(all, dropEach("drop-"+m.key+"-entry", value)...)
+			all = append(all, dropEach("drop-"+key+"-entry", m.Value)...)
 		case "type":
-			all = append(all, typeMutations(value)...)
+			all = append(all, typeMutations(m.Value)...)
 		case "pattern":
-			inner := value.text[1 : len(value.text)-1]
+			quoted := source(m.Value)
+			inner := quoted[1 : len(quoted)-1]
 			if rest, ok := strings.CutPrefix(inner, "^"); ok {
-				all = append(all, mutation{"unanchor-pattern", value.start, value.end, `"` + rest + `"`})
+				all = append(all, replaced("unanchor-pattern", m.Value, `"`+rest+`"`))
 			}
 			if rest, ok := strings.CutSuffix(inner, "$"); ok {
-				all = append(all, mutation{"unanchor-pattern", value.start, value.end, `"` + rest + `"`})
+				all = append(all, replaced("unanchor-pattern", m.Value, `"`+rest+`"`))
 			}
 		case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "exclusiveMinimum", "exclusiveMaximum":
-			if n, err := strconv.ParseInt(value.text, 10, 64); err == nil {
+			if n, err := strconv.ParseInt(source(m.Value), 10, 64); err == nil {
 				for _, other := range []int64{n - 1, n + 1} {
-					if other >= 0 || strings.HasSuffix(m.key, "imum") {
-						all = append(all, mutation{"off-by-one", value.start, value.end, strconv.FormatInt(other, 10)})
+					if other >= 0 || strings.HasSuffix(key, "imum") {
+						all = append(all, replaced("off-by-one", m.Value, strconv.FormatInt(other, 10)))
 					}
 				}
 			}
 		case "properties", "definitions", "$defs", "patternProperties", "dependencies":
-			if m.key != "definitions" && m.key != "$defs" {
-				for j := range value.members {
-					start, end := cut(len(value.members), j, func(j int) (int, int) {
-						return value.members[j].start, value.members[j].value.end
-					}, value)
-					all = append(all, mutation{"drop-property", start, end, ""})
-				}
+			if key != "definitions" && key != "$defs" {
+				all = append(all, dropEach("drop-property", m.Value)...)
 			}
-			for _, child := range value.members {
-				all = append(all, schemaAt(source, child.value)...)
+			for _, child := range parts(m.Value) {
+				all = append(all, schemaAt(child.value)...)
 			}
 		case "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames":
-			all = append(all, schemaAt(source, value)...)
+			all = append(all, schemaAt(m.Value)...)
 		case "allOf", "anyOf", "oneOf":
-			for _, child := range value.items {
-				all = append(all, schemaAt(source, child)...)
+			for _, child := range parts(m.Value) {
+				all = append(all, schemaAt(child.value)...)
 			}
 		}
 	}
 	return all
 }
 
-// cut returns the stretch to remove so that the i-th of n parts goes and the commas still fit.
-func cut(n, i int, part func(int) (int, int), whole element) (int, int) {
-	start, end := part(i)
+// part is a member of an object or an item of a list: its value, and where the whole of it starts.
+type part struct {
+	start int
+	value hujson.Value
+}
+
+func parts(whole hujson.Value) []part {
+	var all []part
+	switch whole := whole.Value.(type) {
+	case *hujson.Object:
+		for _, m := range whole.Members {
+			all = append(all, part{m.Name.StartOffset, m.Value})
+		}
+	case *hujson.Array:
+		for _, item := range whole.Elements {
+			all = append(all, part{item.StartOffset, item})
+		}
+	}
+	return all
+}
+
+// source is a value as it is written, without the blanks around it.
+func source(value hujson.Value) string {
+	value.BeforeExtra, value.AfterExtra = nil, nil
+	return value.String()
+}
+
+func replaced(kind string, value hujson.Value, text string) mutation {
+	return mutation{kind, value.StartOffset, value.EndOffset, text}
+}
+
+// dropped removes the i-th part so that the commas still fit.
+func dropped(kind string, whole hujson.Value, i int) mutation {
+	all := parts(whole)
 	switch {
-	case n == 1:
-		return whole.start + 1, whole.end - 1
-	case i < n-1:
-		next, _ := part(i + 1)
-		return start, next
+	case len(all) == 1:
+		return mutation{kind, whole.StartOffset + 1, whole.EndOffset - 1, ""}
+	case i < len(all)-1:
+		return mutation{kind, all[i].start, all[i+1].start, ""}
 	default:
-		_, before := part(i - 1)
-		return before, end
+		return mutation{kind, all[i-1].value.EndOffset, all[i].value.EndOffset, ""}
 	}
 }
 
-func dropEach(kind string, list element) []mutation {
+func dropEach(kind string, whole hujson.Value) []mutation {
 	var all []mutation
-	for i := range list.items {
-		start, end := cut(len(list.items), i, func(i int) (int, int) { return list.items[i].start, list.items[i].end }, list)
-		all = append(all, mutation{kind, start, end, ""})
+	for i := range parts(whole) {
+		all = append(all, dropped(kind, whole, i))
 	}
 	return all
 }
 
 // typeMutations let in one more type, and each of several types no more.
-func typeMutations(value element) []mutation {
-	var types []string
-	if len(value.items) == 0 {
-		types = []string{value.text}
-	}
-	for _, item := range value.items {
-		types = append(types, item.text)
+func typeMutations(value hujson.Value) []mutation {
+	types := []string{source(value)}
+	if items := parts(value); len(items) > 0 {
+		types = nil
+		for _, item := range items {
+			types = append(types, source(item.value))
+		}
 	}
 	var all []mutation
 	var added []string
@@ -193,10 +155,10 @@ func typeMutations(value element) []mutation {
 				continue
 			}
 			added = append(added, quoted)
-			all = append(all, mutation{"widen-type", value.start, value.end, "[" + strings.Join(append(slices.Clone(types), quoted), ", ") + "]"})
+			all = append(all, replaced("widen-type", value, "["+strings.Join(append(slices.Clone(types), quoted), ", ")+"]"))
 		}
 	}
-	if len(value.items) > 1 {
+	if len(types) > 1 {
 		all = append(all, dropEach("narrow-type", value)...)
 	}
 	return all

@@ -3,24 +3,24 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/google/renameio/v2"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/provenance"
 
-	"cozy-kubevirt/hack/internal/whole"
+	"cozy-kubevirt/internal/git"
 )
 
 // options are what the caller decides; the Makefile passes them on.
@@ -55,7 +55,7 @@ func bundle(o options) (string, error) {
 		}
 	}
 	if !o.allowDirty {
-		changes, err := git(o.chart, "status", "--porcelain")
+		changes, err := git.Run(context.Background(), o.chart, nil, "status", "--porcelain")
 		if err != nil {
 			return "", err
 		}
@@ -78,7 +78,7 @@ func bundle(o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	saved, err := chartutil.Save(chart, work)
 	if err != nil {
 		return "", err
@@ -116,7 +116,7 @@ func bundle(o options) (string, error) {
 			}
 			continue
 		}
-		if err := whole.Write(target, files[file], 0o644); err != nil {
+		if err := renameio.WriteFile(target, files[file], 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
 			return "", err
 		}
 	}
@@ -128,7 +128,7 @@ func sourceDate(dir string) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
 		var err error
-		if text, err = git(dir, "log", "-1", "--format=%ct"); err != nil {
+		if text, err = git.Run(context.Background(), dir, nil, "log", "-1", "--format=%ct"); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -137,18 +137,6 @@ func sourceDate(dir string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %q is not a number of seconds", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
-}
-
-func git(dir string, arguments ...string) (string, error) {
-	command := exec.Command("git", arguments...)
-	command.Dir = dir
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	out, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, stderr.String())
-	}
-	return string(out), nil
 }
 
 func sign(archive string, o options) ([]byte, error) {

@@ -2,14 +2,11 @@ package main
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"cozy-kubevirt/internal/registry"
 )
 
 func TestAChartIsPushedOnceAndComesBackToTheByte(t *testing.T) {
@@ -112,7 +111,7 @@ func TestARegistryThatFailsGivesAClearErrorAndASecondPushSucceeds(t *testing.T) 
 	})
 }
 
-func TestAnAddressThatIsNoneOrHoldsCredentialsIsRefusedWithoutRepeatingThem(t *testing.T) {
+func TestAnAddressThatIsNoneOrHoldsCredentialsIsRefusedUnrepeated(t *testing.T) {
 	for _, address := range []string{"", "host/path", "https://host/path", "oci://", "oci://robot:s3cret@host/path", "oci://robot:s3cret@ho st"} {
 		_, err := push(options{archive: archive(t, "1.2.3", "a: 1"), registry: address, patience: patience})
 		require.ErrorContains(t, err, "REGISTRY: ", address)
@@ -131,33 +130,11 @@ func TestOnlyLoopbackIsSpokenToInPlainHTTP(t *testing.T) {
 	}
 }
 
-// startRegistry runs the registry named by REGISTRY_BIN (the Makefile sets it) and returns its address.
+// startRegistry serves an empty registry, in memory, and returns its address.
 func startRegistry(t *testing.T) string {
 	t.Helper()
-	binary := os.Getenv("REGISTRY_BIN")
-	if binary == "" {
-		binary = "../../bin/registry"
-	}
-	address := freeAddress(t)
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: "+dir+"}}\nhttp: {addr: "+address+"}\n"), 0o600))
-	command := exec.Command(binary, "serve", config)
-	var log bytes.Buffer
-	command.Stdout, command.Stderr = &log, &log
-	require.NoError(t, command.Start(), "build it with `make tools`")
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	require.Eventually(t, func() bool {
-		answer, err := http.Get("http://" + address + "/v2/")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	}, 30*time.Second, 20*time.Millisecond, "the registry does not answer")
+	address, stop := registry.Start()
+	t.Cleanup(stop)
 	return address
 }
 
@@ -170,14 +147,6 @@ func archive(t *testing.T, version, values string) string {
 	}, t.TempDir())
 	require.NoError(t, err)
 	return file
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // forward passes requests on and keeps the address that the client used, which the registry puts into its answers.

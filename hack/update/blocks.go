@@ -17,7 +17,9 @@ const (
 	before           // on the line before the anchor's, above the comment block that stands there
 )
 
-// A block is a piece of parameterization. It is there only if all of its lines are, at its place, once.
+// A block is one directive and its end: the least that can be lost. It is there only if all of its lines are, at
+// its place, once. A directive around lines that are not ours is two blocks, its beginning and its end, and such
+// an end, which looks like any other, is known by its place alone.
 type block struct {
 	name   string
 	place  place
@@ -46,11 +48,11 @@ var blocks = []block{{
 	anchor: "spec.configuration.developerConfiguration",
 	owns:   "spec.configuration.developerConfiguration.cpuAllocationRatio",
 	text: `
-      {{- with .Values.cpuAllocationRatio }}
-      cpuAllocationRatio: {{ int64 . }}
+      {{- with int64 .Values.cpuAllocationRatio }}
+      cpuAllocationRatio: {{ . }}
       {{- end }}`,
 }, {
-	// The gates themselves are upstream's business and ours: plain items between this block and the next.
+	// The gates themselves are upstream's business and ours: plain items between this block and its end.
 	name:   "featureGates-begin",
 	place:  aboveItems,
 	anchor: "spec.configuration.developerConfiguration.featureGates",
@@ -61,8 +63,13 @@ var blocks = []block{{
 	place:  belowItems,
 	anchor: "spec.configuration.developerConfiguration.featureGates",
 	text: `
-      {{- end }}
-      {{- range .Values.extraFeatureGates }}
+      {{- end }}`,
+}, {
+	name:   "extraFeatureGates",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.featureGates",
+	text: `
+      {{- range include "cozy-kubevirt.otherGates" (list . "cozy-kubevirt.featureGates" .Values.extraFeatureGates) | fromYamlArray }}
       - {{ . | quote }}
       {{- end }}`,
 }, {
@@ -72,16 +79,37 @@ var blocks = []block{{
 	text: `
       {{- block "cozy-kubevirt.disabledFeatureGates" . }}`,
 }, {
-	name:   "disabledFeatureGates-end",
+	name:   "ExternalNetResourceInjection",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
+	owns:   "spec.configuration.developerConfiguration.disabledFeatureGates[ExternalNetResourceInjection]",
+	text: `
+      {{- if not (has "ExternalNetResourceInjection" .Values.extraFeatureGates) }}
+      {{- /* On by default, virt-controller leaves the devices of a VM's network attachments to an injector of another
+             project (pkg/virt-controller/services/template.go:428), and the platform has none. */}}
+      - ExternalNetResourceInjection
+      {{- end }}`,
+}, {
+	name:   "ImageVolume",
 	place:  belowItems,
 	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
 	owns:   "spec.configuration.developerConfiguration.disabledFeatureGates[ImageVolume]",
 	text: `
       {{- if include "cozy-kubevirt.disablesImageVolume" . }}
       - ImageVolume
-      {{- end }}
-      {{- end }}
-      {{- range include "cozy-kubevirt.otherDisabledFeatureGates" . | fromYamlArray }}
+      {{- end }}`,
+}, {
+	name:   "disabledFeatureGates-end",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
+	text: `
+      {{- end }}`,
+}, {
+	name:   "more-disabledFeatureGates",
+	place:  belowItems,
+	anchor: "spec.configuration.developerConfiguration.disabledFeatureGates",
+	text: `
+      {{- range include "cozy-kubevirt.otherGates" (list . "cozy-kubevirt.disabledFeatureGates" .Values.disabledFeatureGates) | fromYamlArray }}
       - {{ . | quote }}
       {{- end }}`,
 }, {
@@ -101,6 +129,24 @@ var blocks = []block{{
 	text: `
     {{- with include "cozy-kubevirt.mediatedDevicesConfiguration" . }}
     mediatedDevicesConfiguration: {{- . }}
+    {{- end }}`,
+}, {
+	name:   "migrations",
+	place:  before,
+	anchor: "spec.configuration.evictionStrategy",
+	owns:   "spec.configuration.migrations",
+	text: `
+    {{- with include "cozy-kubevirt.migrations" . }}
+    migrations: {{- . }}
+    {{- end }}`,
+}, {
+	name:   "vmStateStorageClass",
+	place:  before,
+	anchor: "spec.configuration.evictionStrategy",
+	owns:   "spec.configuration.vmStateStorageClass",
+	text: `
+    {{- with .Values.vmStateStorageClass }}
+    vmStateStorageClass: {{ . | quote }}
     {{- end }}`,
 }, {
 	name:     "customizeComponents",
@@ -190,6 +236,12 @@ func (b *block) placeholder() string {
 	key := b.owns[strings.LastIndex(b.owns, ".")+1:]
 	return strings.Repeat(" ", b.indent()) + key + ": " + b.upstream[0]
 }
+
+// directiveEnd is the line that ends any directive.
+const directiveEnd = "{{- end }}"
+
+// isEnd reports whether the block is nothing but the end of a directive.
+func (b *block) isEnd() bool { return strings.TrimSpace(b.text) == directiveEnd }
 
 // String names the block in messages.
 func (b *block) String() string { return "block " + b.name }

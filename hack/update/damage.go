@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
 )
 
 // remains is the search for fragments in the skeleton, the file without its whole blocks.
@@ -15,36 +17,48 @@ type remains struct {
 	skeleton []line
 	absent   []*block
 	present  []found
-	claimed  []bool // by skeleton line: explained, and to be left out from here on
+	claimed  []bool   // by skeleton line: explained, and to be left out from here on
+	changed  []*block // by skeleton line: the block of which it is likely a changed line
 	faults   []fault
 	damaged  map[*block]bool
+	loose    []line // directives' ends that no fragment claims: their places will tell whose they are
 }
 
-// explain reports every fragment and returns the skeleton without them. A sound skeleton is returned as it is.
-func explain(src *source, skeleton []line, absent []*block, present []found) ([]line, map[*block]bool, []fault) {
-	r := &remains{src: src, skeleton: skeleton, absent: absent, present: present, claimed: make([]bool, len(skeleton)), damaged: map[*block]bool{}}
-	for _, b := range absent {
+// explain reports every fragment, and leaves in the skeleton neither fragments nor loose ends. A sound skeleton
+// stays as it is.
+func (r *remains) explain() {
+	r.changed = make([]*block, len(r.skeleton))
+	for i, l := range r.skeleton {
+		r.changed[i] = r.resembled(l)
+	}
+	for _, b := range r.absent {
 		r.fragments(b)
 	}
-	for i := range skeleton {
-		if skeleton[i].directive && !r.claimed[i] {
-			r.stray(i)
+	for i, l := range r.skeleton {
+		switch {
+		case !l.directive || r.claimed[i]:
+		case !slices.ContainsFunc(blocks, func(b block) bool { return b.isEnd() && b.lines()[0] == l.text }):
+			r.stray(l)
+			r.claimed[i] = true
+		default:
+			r.loose = append(r.loose, l)
+			r.claimed[i] = true
 		}
 	}
-	for i := range skeleton {
-		if l := &skeleton[i]; !r.claimed[i] && l.comment() {
-			if b := owner(l.commented()); b != nil && !r.damaged[b] && slices.Contains(absent, b) {
-				r.onlyInComment(b, *l)
+	for i, l := range r.skeleton {
+		if !r.claimed[i] && l.comment() {
+			if b := r.owner(l.commented(), l.no); b != nil && !r.damaged[b] {
+				r.onlyInComment(b, l)
 			}
 		}
 	}
 	var rest []line
-	for i, l := range skeleton {
+	for i, l := range r.skeleton {
 		if !r.claimed[i] {
 			rest = append(rest, l)
 		}
 	}
-	return rest, r.damaged, r.faults
+	r.skeleton = rest
 }
 
 func (r *remains) report(b *block, line int, problem, remedy string) {
@@ -52,36 +66,91 @@ func (r *remains) report(b *block, line int, problem, remedy string) {
 	r.faults = append(r.faults, fault{line, b.String(), problem, remedy})
 }
 
-// owners maps each line that only one block holds to that block, whatever the indentation. A line of several
-// blocks, such as {{- end }}, tells nothing by itself.
-var owners = func() map[string]*block {
-	owners := map[string]*block{}
+// holders maps each line to the blocks that hold it, whatever the indentation. The ends of directives are left
+// out, since they tell nothing.
+var holders = func() map[string][]*block {
+	holders := map[string][]*block{}
 	for i := range blocks {
 		b := &blocks[i]
 		for n, l := range b.lines() {
 			l = strings.TrimSpace(l)
-			if n == 0 && b.upstream != nil && len(b.lines()) > 1 {
+			if n == 0 && b.upstream != nil && len(b.lines()) > 1 || l == directiveEnd {
 				continue // the key of a block that replaces upstream's may stand without the block
 			}
-			if other, ok := owners[l]; ok && other != b {
-				owners[l] = nil
-			} else {
-				owners[l] = b
+			if !slices.Contains(holders[l], b) {
+				holders[l] = append(holders[l], b)
 			}
 		}
 	}
-	return owners
+	return holders
 }()
 
-func owner(text string) *block { return owners[strings.TrimSpace(text)] }
+// owner returns the absent block that a text in this line of the file must be a part of, if it is one's.
+func (r *remains) owner(text string, no int) *block {
+	return r.nearest(holders[strings.TrimSpace(text)], no)
+}
+
+// resembled returns the absent block of which the line, a directive that no block holds, is likely a changed line.
+func (r *remains) resembled(l line) *block {
+	text := strings.TrimSpace(l.text)
+	if !l.directive || strings.HasPrefix(text, "#") || holders[text] != nil || text == directiveEnd {
+		return nil
+	}
+	letters := strings.Split(text, "")
+	var alike []*block
+	var expected string
+	best := 0.6 // less alike than that is something else
+	for _, b := range r.absent {
+		for _, want := range b.lines() {
+			if strings.TrimSpace(want) == directiveEnd && !b.isEnd() {
+				continue
+			}
+			if want == expected {
+				alike = append(alike, b)
+				continue
+			}
+			m := difflib.NewMatcherWithJunk(letters, strings.Split(strings.TrimSpace(want), ""), false, nil)
+			if m.RealQuickRatio() <= best || m.QuickRatio() <= best { // the upper bounds cost little
+				continue
+			}
+			if likeness := m.Ratio(); likeness > best {
+				alike, expected, best = []*block{b}, want, likeness
+			}
+		}
+	}
+	return r.nearest(alike, l.no)
+}
+
+// nearest returns the one of the absent candidates whose anchor stands nearest, on the side where it belongs.
+func (r *remains) nearest(candidates []*block, no int) *block {
+	var best *block
+	least := 0
+	for _, b := range candidates {
+		if !slices.Contains(r.absent, b) {
+			continue
+		}
+		distance := len(r.src.lines) // where the anchor is lost
+		key, _, _ := strings.Cut(shippedLines(b.anchor)[0], ":")
+		for _, l := range r.src.lines {
+			if away := no - l.no; strings.HasPrefix(l.plain, key+":") && (away > 0) == (b.place != before) {
+				distance = min(distance, max(away, -away))
+			}
+		}
+		if best == nil || distance < least {
+			best, least = b, distance
+		}
+	}
+	return best
+}
 
 // fragments finds the regions that hold lines of a block and compares each with the whole block.
 func (r *remains) fragments(b *block) {
 	hit := func(i int) bool {
-		return !r.claimed[i] && !r.skeleton[i].comment() && owner(r.skeleton[i].text) == b
+		l := r.skeleton[i]
+		return !r.claimed[i] && !l.comment() && (r.owner(l.text, l.no) == b || r.changed[i] == b)
 	}
-	joins := func(i int) bool { // the line continues a region beside it
-		return i >= 0 && i < len(r.skeleton) && !r.claimed[i] && r.skeleton[i].directive && owner(r.skeleton[i].text) == nil
+	unknown := func(i int) bool { // a directive of no block, which is likely a changed line of one beside it
+		return i >= 0 && !r.claimed[i] && r.skeleton[i].directive && !isEnd(r.skeleton[i]) && r.changed[i] == nil && holders[strings.TrimSpace(r.skeleton[i].text)] == nil
 	}
 	for first := 0; first < len(r.skeleton); first++ {
 		if !hit(first) {
@@ -93,15 +162,31 @@ func (r *remains) fragments(b *block) {
 				last = i
 			}
 		}
+		for unknown(first-1) && r.skeleton[first-1].no == r.skeleton[first].no-1 {
+			first--
+		}
+		ends := 0 // those that are still to come
+		for _, l := range b.lines() {
+			if strings.TrimSpace(l) == directiveEnd {
+				ends++
+			}
+		}
+		for _, l := range r.skeleton[first : last+1] {
+			if isEnd(l) {
+				ends--
+			}
+		}
 		for next := last + 1; next < len(r.skeleton) && r.skeleton[next].no == r.skeleton[next-1].no+1; next++ {
-			if joins(next) {
+			if !r.claimed[next] && isEnd(r.skeleton[next]) {
+				if ends--; ends < 0 {
+					break // it is another's
+				}
+				last = next
+			} else if unknown(next) {
 				last = next
 			} else if !r.skeleton[next].blank() { // a comment may have come between
 				break
 			}
-		}
-		for joins(first-1) && r.skeleton[first-1].no == r.skeleton[first].no-1 {
-			first--
 		}
 		r.compare(b, r.skeleton[first:last+1])
 		for i := first; i <= last; i++ {
@@ -111,34 +196,45 @@ func (r *remains) fragments(b *block) {
 	}
 }
 
+// isEnd reports whether the line ends a directive, whatever its indentation.
+func isEnd(l line) bool { return l.directive && strings.TrimSpace(l.text) == directiveEnd }
+
 // compare reports how a region differs from the block, line by line.
 func (r *remains) compare(b *block, region []line) {
 	want := b.lines()
 	from, to := region[0].no, region[len(region)-1].no
-	again := fmt.Sprintf("or delete what is left of the block, lines %d-%d, and run make update again", from, to)
+	what := fmt.Sprintf("lines %d-%d, what is left of the block,", from, to)
 	if from == to {
-		again = fmt.Sprintf("or delete line %d and run make update again", from)
+		what = fmt.Sprintf("line %d, what is left of the block,", from)
+	}
+	remedy := "delete " + what + " and run make update again, or restore the block by hand"
+	var got []string
+	for _, l := range region {
+		got = append(got, l.text)
 	}
 	before := len(r.faults)
-	i, k := 0, 0
-	for _, pair := range append(common(region, want), [2]int{len(region), len(want)}) {
-		for ; i < pair[0] && k < pair[1]; i, k = i+1, k+1 {
-			r.report(b, region[i].no, fmt.Sprintf("its line %d of %d is %s, expected %s", k+1, len(want), show(region[i].text), show(want[k])), "restore it, "+again)
+	for _, op := range difflib.NewMatcherWithJunk(got, want, false, nil).GetOpCodes() {
+		i, k := op.I1, op.J1
+		if op.Tag == 'e' {
+			continue
 		}
-		for ; i < pair[0]; i++ {
-			r.report(b, region[i].no, fmt.Sprintf("holds %s, which is no line of it at this place", show(region[i].text)), fmt.Sprintf("delete line %d, ", region[i].no)+again)
+		for ; i < op.I2 && k < op.J2; i, k = i+1, k+1 {
+			r.report(b, region[i].no, fmt.Sprintf("its line %d of %d is %s, expected %s", k+1, len(want), show(got[i]), show(want[k])), remedy)
 		}
-		for ; k < pair[1]; k++ {
+		for ; i < op.I2; i++ {
+			r.report(b, region[i].no, fmt.Sprintf("holds %s, which is no line of it at this place", show(got[i])), remedy)
+		}
+		for ; k < op.J2; k++ {
 			at := to + 1
 			if i < len(region) {
 				at = region[i].no
 			}
-			r.report(b, at, fmt.Sprintf("its line %d of %d is missing, found %s, expected %s", k+1, len(want), r.at(at), show(want[k])), "insert it before this line, "+again)
+			r.report(b, at, fmt.Sprintf("its line %d of %d is missing, found %s, expected %s", k+1, len(want), r.at(at), show(want[k])), remedy)
 		}
-		i, k = i+1, k+1
 	}
 	if len(r.faults) == before { // all lines are there, in order: something whole stands between them
-		r.report(b, from, fmt.Sprintf("its lines are torn apart by another block between lines %d and %d", from, to), "move the other block out, or delete the lines of this one and run make update again")
+		r.report(b, from, fmt.Sprintf("its lines are torn apart by another block between lines %d and %d", from, to),
+			fmt.Sprintf("move the other block out of lines %d-%d, or delete those of this one and run make update again", from, to))
 	}
 }
 
@@ -152,9 +248,7 @@ func (r *remains) at(no int) string {
 
 // stray explains a directive that stands near no fragment: a changed line, a second copy, or a hole that
 // nobody declared.
-func (r *remains) stray(i int) {
-	l := r.skeleton[i]
-	r.claimed[i] = true
+func (r *remains) stray(l line) {
 	for _, f := range r.present {
 		if (f.line+len(f.block.lines()) == l.no || f.line == l.no+1) && slices.Contains(f.block.lines(), l.text) {
 			r.report(f.block, l.no, fmt.Sprintf("%s stands a second time beside the block, which is whole in %s", show(l.text), f.where()), fmt.Sprintf("delete line %d", l.no))
@@ -162,26 +256,19 @@ func (r *remains) stray(i int) {
 		}
 	}
 	if strings.HasPrefix(strings.TrimSpace(l.text), "#") {
-		if b := owner(l.commented()); b != nil && slices.Contains(r.absent, b) {
+		if b := r.owner(l.commented(), l.no); b != nil {
 			r.onlyInComment(b, l)
 			return
 		}
-		r.faults = append(r.faults, fault{l.no, "comment", "holds a template directive, " + show(l.text) + ", which Helm executes all the same", "delete the line, or write {{- /* … */}} around it"})
+		r.faults = append(r.faults, fault{l.no, "comment", "holds a template directive, " + show(l.text) + ", which Helm executes all the same", fmt.Sprintf("delete line %d, or write {{- /* … */}} around it", l.no)})
 		return
 	}
-	var nearest *block
-	var expected string
-	best := 0.6 // less alike than that is something else
-	for _, b := range r.absent {
-		for _, want := range b.lines() {
-			if alike := likeness(strings.TrimSpace(l.text), strings.TrimSpace(want)); alike > best && owner(want) == b {
-				nearest, expected, best = b, want, alike
-			}
+	if isEnd(l) {
+		ends := slices.DeleteFunc(slices.Clone(r.absent), func(b *block) bool { return !b.isEnd() })
+		if b := r.nearest(ends, l.no); b != nil {
+			r.report(b, l.no, fmt.Sprintf("found %s, expected %s", show(l.text), show(b.lines()[0])), fmt.Sprintf("delete line %d and run make update again, or restore it", l.no))
+			return
 		}
-	}
-	if nearest != nil {
-		r.report(nearest, l.no, fmt.Sprintf("found %s, expected %s", show(l.text), show(expected)), fmt.Sprintf("restore it, or delete line %d and run make update again", l.no))
-		return
 	}
 	r.faults = append(r.faults, fault{l.no, "template directive", show(l.text) + " belongs to no block", fmt.Sprintf("delete line %d, or declare it as a block in hack/update/blocks.go", l.no)})
 }
@@ -189,51 +276,5 @@ func (r *remains) stray(i int) {
 // onlyInComment reports a lost block of which a comment still holds a line: somebody took it out on purpose or
 // by mistake, and only they know which.
 func (r *remains) onlyInComment(b *block, l line) {
-	r.report(b, l.no, "stands only in a comment, "+show(l.text), fmt.Sprintf("uncomment it, or delete line %d and run make update again", l.no))
-}
-
-// common returns the index pairs of a longest common subsequence.
-func common(region []line, want []string) [][2]int {
-	length := make([][]int, len(region)+1)
-	for i := range length {
-		length[i] = make([]int, len(want)+1)
-	}
-	for i := len(region) - 1; i >= 0; i-- {
-		for k := len(want) - 1; k >= 0; k-- {
-			if region[i].text == want[k] {
-				length[i][k] = length[i+1][k+1] + 1
-			} else {
-				length[i][k] = max(length[i+1][k], length[i][k+1])
-			}
-		}
-	}
-	var pairs [][2]int
-	for i, k := 0, 0; i < len(region) && k < len(want); {
-		switch {
-		case region[i].text == want[k]:
-			pairs = append(pairs, [2]int{i, k})
-			i, k = i+1, k+1
-		case length[i+1][k] >= length[i][k+1]:
-			i++
-		default:
-			k++
-		}
-	}
-	return pairs
-}
-
-// likeness is the share of two texts that is common at their beginnings and ends.
-func likeness(a, b string) float64 {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	head := 0
-	for head < len(a) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return float64(head+tail) / float64(max(len(b), 1))
+	r.report(b, l.no, "stands only in a comment, "+show(l.text), fmt.Sprintf("delete line %d and run make update again, or uncomment it", l.no))
 }

@@ -40,21 +40,38 @@ var damages = []damage{
 
 const pairDamages = 4
 
-// blockAt returns for each line of the template the block that it is part of.
+// blockAt returns for each line of the template the block that it is part of. Blocks stand in their order.
 func blockAt(t testing.TB, lines []string) []*block {
 	t.Helper()
 	at := make([]*block, len(lines))
+	first := 0
 	for i := range blocks {
 		want := blocks[i].lines()
-		for first := 0; first+len(want) <= len(lines); first++ {
-			if slices.Equal(lines[first:first+len(want)], want) {
-				for k := range want {
-					at[first+k] = &blocks[i]
-				}
+		for !slices.Equal(lines[first:first+len(want)], want) {
+			if first++; first+len(want) > len(lines) {
+				t.Fatalf("%s is not in the template, or above the block that is declared before it", &blocks[i])
 			}
+		}
+		for range want {
+			at[first] = &blocks[i]
+			first++
 		}
 	}
 	return at
+}
+
+// losing returns the template without some blocks, each with the lines that stand in its place.
+func losing(lines []string, at []*block, lost map[*block][]string) []byte {
+	var kept []string
+	for i, l := range lines {
+		instead, gone := lost[at[i]]
+		if !gone {
+			kept = append(kept, l)
+		} else if i == 0 || at[i-1] != at[i] {
+			kept = append(kept, instead...)
+		}
+	}
+	return []byte(strings.Join(kept, "\n") + "\n")
 }
 
 // judge runs the merge on a damaged file and returns the outcome, failing if it is none of those allowed.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -33,9 +34,8 @@ type status struct {
 
 // A result is what the merge makes of a file. With faults there is nothing to write.
 type result struct {
-	src      *source
-	data     []byte
-	edits    []edit
+	data     []byte // the file to be
+	origin   []byte // the file that it was made of, put together from what was understood of it
 	statuses []status
 	faults   []fault
 }
@@ -66,35 +66,36 @@ func merge(data []byte) result {
 			}
 		}
 	}
-	skeleton, damaged, fragmentFaults := explain(src, skeleton, absent, present)
-	faults = append(faults, fragmentFaults...)
-	for i := range present { // slots count the lines that are left
-		present[i].slot = sort.Search(len(skeleton), func(k int) bool { return skeleton[k].no >= present[i].line })
+	left := &remains{src: src, skeleton: skeleton, absent: absent, present: present, claimed: make([]bool, len(skeleton)), damaged: map[*block]bool{}}
+	left.explain()
+	p := &plan{remains: left, replaced: map[int]*block{}, unfit: map[string]bool{}}
+	for i := range p.present {
+		p.present[i].slot = p.slotOf(p.present[i].line)
 	}
-	p := &plan{skeleton: skeleton, present: present, replaced: map[int]*block{}, unfit: map[string]bool{}}
-	t, structureFaults := parse(skeleton, p.hints())
-	faults = append(faults, structureFaults...)
+	p.faults = append(faults, p.faults...)
+	t, structureFaults := parse(p.skeleton, p.hints())
+	p.faults = append(p.faults, structureFaults...)
 	if t != nil {
 		p.tree = t
-		p.settle(doubled, damaged)
-		faults = append(faults, p.faults...)
+		p.settle(doubled)
 	}
-	r := result{faults: faults}
-	if len(faults) == 0 {
-		r = p.build(src)
-		if before := r.without('+'); !bytes.Equal(before, data) {
+	r := result{faults: p.faults}
+	if len(p.faults) == 0 {
+		r = p.build()
+		if !bytes.Equal(r.origin, data) {
 			r = result{faults: []fault{{subject: "file", problem: "the blocks do not add up to the file, which is a mistake in hack/update", remedy: "report it with the file"}}}
 		}
 	}
 	if len(r.faults) > 0 {
 		sort.SliceStable(r.faults, func(i, k int) bool { return r.faults[i].line < r.faults[k].line })
-		r.statuses = verdicts(present, r.faults)
+		r.statuses = verdicts(p.present, r.faults)
 	}
 	return r
 }
 
 // takeOut finds the blocks that are whole and returns the other lines: the skeleton. Upstream's line stands
-// in it for a block that replaces one. A line belongs to one block at most.
+// in it for a block that replaces one. A line belongs to one block at most. The ends that are known by their
+// place only stay in the skeleton.
 func takeOut(src *source) ([]found, []line) {
 	var present []found
 	taken := make([]*block, len(src.lines))
@@ -116,7 +117,7 @@ func takeOut(src *source) ([]found, []line) {
 	}
 	for b, want := range lines {
 		for at := range src.lines {
-			if !matches(at, want) {
+			if blocks[b].isEnd() || !matches(at, want) {
 				continue
 			}
 			present = append(present, found{block: &blocks[b], line: at + 1})
@@ -143,13 +144,11 @@ func takeOut(src *source) ([]found, []line) {
 
 // A plan says where in the skeleton each block goes.
 type plan struct {
-	skeleton []line
-	present  []found
+	*remains
 	tree     *tree
 	slots    []slot
 	replaced map[int]*block  // by skeleton index: the block that replaces upstream's line
 	unfit    map[string]bool // anchors that cannot give a block its place
-	faults   []fault
 }
 
 type slot struct {
@@ -158,8 +157,13 @@ type slot struct {
 	after string // the same in words
 }
 
-func (p *plan) report(line int, subject, problem, remedy string) {
+func (p *plan) fault(line int, subject, problem, remedy string) {
 	p.faults = append(p.faults, fault{line, subject, problem, remedy})
+}
+
+// slotOf returns the index of the skeleton line that follows a line of the file, or that stands for it.
+func (p *plan) slotOf(line int) int {
+	return sort.Search(len(p.skeleton), func(k int) bool { return p.skeleton[k].no >= line })
 }
 
 // hints tells from the whole blocks where their anchors stand or, if they are lost, stood.
@@ -178,7 +182,7 @@ func (p *plan) hints() map[string]hint {
 }
 
 // settle finds the place of every block, and faults.
-func (p *plan) settle(doubled, damaged map[*block]bool) {
+func (p *plan) settle(doubled map[*block]bool) {
 	needs := map[string][]string{} // by path: the blocks that need it
 	need := func(path string, who ...string) {
 		for i := 0; i <= len(path); i++ {
@@ -186,10 +190,6 @@ func (p *plan) settle(doubled, damaged map[*block]bool) {
 				needs[path[:i]] = append(needs[path[:i]], who...)
 			}
 		}
-	}
-	at := map[*block]*found{}
-	for i := range p.present {
-		at[p.present[i].block] = &p.present[i]
 	}
 	for i := range blocks {
 		b := &blocks[i]
@@ -210,20 +210,66 @@ func (p *plan) settle(doubled, damaged map[*block]bool) {
 		b := &blocks[i]
 		owned := p.tree.find(b.owns)
 		if b.upstream != nil {
-			if p.settleReplacing(b, at[b], owned, damaged[b] || doubled[b]) {
+			if p.settleReplacing(b, p.find(b), owned, p.damaged[b] || doubled[b]) {
 				continue
 			}
-		} else if len(owned) > 0 && !damaged[b] {
+		} else if len(owned) > 0 && !p.damaged[b] {
 			l := p.skeleton[owned[0].line()-1]
-			p.report(l.no, b.String(), fmt.Sprintf("found %s, which only the block may bring in", show(l.text)), fmt.Sprintf("delete line %d and what belongs to it, and run make update again", l.no))
+			p.fault(l.no, b.String(), fmt.Sprintf("found %s, which only the block may bring in", show(l.text)), fmt.Sprintf("delete line %d and what belongs to it, and run make update again", l.no))
 		}
 		s, ok := p.slot(b, sound)
-		if ok && !damaged[b] && !doubled[b] {
+		if ok && !p.damaged[b] && !doubled[b] {
 			p.slots = append(p.slots, s)
 		}
 	}
 	sort.SliceStable(p.slots, func(i, k int) bool { return p.slots[i].at < p.slots[k].at })
-	p.checkPlaces(at)
+	p.placeEnds()
+	p.checkPlaces()
+}
+
+// placeEnds finds out by their places which blocks the loose ends are, and reports those that are none.
+func (p *plan) placeEnds() {
+	var lost []*block // the ends that are still looked for
+	expected := map[*block]string{}
+	for _, s := range p.slots {
+		if !s.block.isEnd() {
+			continue
+		}
+		here := func(l line) bool { return l.text == s.block.lines()[0] && p.slotOf(l.no) == s.at }
+		if i := slices.IndexFunc(p.loose, here); i >= 0 {
+			l := p.loose[i]
+			p.present = append(p.present, found{block: s.block, line: l.no, slot: s.at})
+			p.loose = slices.Delete(p.loose, i, i+1)
+		} else {
+			lost = append(lost, s.block)
+			expected[s.block] = s.after
+		}
+	}
+	p.absent = slices.DeleteFunc(p.absent, func(b *block) bool { return b.isEnd() && !slices.Contains(lost, b) })
+	for _, l := range p.loose {
+		if b := p.nearest(lost, l.no); b != nil {
+			p.fault(l.no, b.String(), fmt.Sprintf("stands in line %d, expected %s", l.no, expected[b]), fmt.Sprintf("delete line %d and run make update again, or move it there", l.no))
+		} else {
+			p.stray(l)
+		}
+	}
+	for _, l := range p.skeleton {
+		if !l.comment() || l.commented() != directiveEnd {
+			continue
+		}
+		if b := p.nearest(lost, l.no); b != nil && (!l.inside || l.text == b.lines()[0]) {
+			p.onlyInComment(b, l)
+		}
+	}
+}
+
+// find returns where a block stands, if it is whole.
+func (p *plan) find(b *block) *found {
+	i := slices.IndexFunc(p.present, func(f found) bool { return f.block == b })
+	if i < 0 {
+		return nil
+	}
+	return &p.present[i]
 }
 
 // settleReplacing handles a block that replaces upstream's line, and reports whether nothing is left to do.
@@ -233,7 +279,7 @@ func (p *plan) settleReplacing(b *block, at *found, owned []*entry, broken bool)
 		return true // reported already
 	case at != nil && (len(owned) == 0 || owned[0].line() != at.slot+1):
 		dot := strings.LastIndex(b.owns, ".")
-		p.report(at.line, b.String(), fmt.Sprintf("stands in %s, where it is not %s", at.where(), b.owns), fmt.Sprintf("move it under %s, or delete %s and run make update again", show(shippedLines(b.owns[:dot])[0]), at.where()))
+		p.fault(at.line, b.String(), fmt.Sprintf("stands in %s, where it is not %s", at.where(), b.owns), fmt.Sprintf("move it under %s, or delete %s and run make update again", show(shippedLines(b.owns[:dot])[0]), at.where()))
 		return true
 	case len(owned) == 0:
 		return false
@@ -254,7 +300,7 @@ func (p *plan) settleReplacing(b *block, at *found, owned []*entry, broken bool)
 	if len(b.lines()) > 1 {
 		expected = "the block that begins with " + expected
 	}
-	p.report(l.no, b.String(), fmt.Sprintf("found %s, expected upstream's %s or %s", got, show(b.placeholder()), expected), "leave nothing of it but upstream's line, without a comment, and run make update again")
+	p.fault(l.no, b.String(), fmt.Sprintf("found %s, expected upstream's %s or %s", got, show(b.placeholder()), expected), "leave nothing of it but upstream's line, without a comment, and run make update again")
 	return true
 }
 
@@ -301,10 +347,10 @@ func (p *plan) slot(b *block, sound map[string]*entry) (slot, bool) {
 	case p.unfit[b.anchor]: // reported for the block before
 	case e.value.Kind != kind || len(e.value.Content) == 0 || e.value.Style&yaml.FlowStyle != 0 || e.value.Line == e.line():
 		p.unfit[b.anchor] = true
-		p.report(own.no, "anchor "+b.anchor, fmt.Sprintf("is %s, expected %s below it, for %s to stand among", show(strings.TrimSpace(own.text)), noun, b), "write its "+noun+" each on a line of its own")
+		p.fault(own.no, "anchor "+b.anchor, fmt.Sprintf("is %s, expected %s below it, for %s to stand among", show(strings.TrimSpace(own.text)), noun, b), "write its "+noun+" each on a line of its own")
 	case column != b.indent():
 		p.unfit[b.anchor] = true
-		p.report(p.tree.number(e.value.Line), "anchor "+b.anchor, fmt.Sprintf("its %s are indented by %d, expected %d as in %s", noun, column, b.indent(), b), fmt.Sprintf("indent them by %d", b.indent()))
+		p.fault(p.tree.number(e.value.Line), "anchor "+b.anchor, fmt.Sprintf("its %s are indented by %d, expected %d as in %s", noun, column, b.indent(), b), fmt.Sprintf("indent them by %d", b.indent()))
 	case b.place == firstKey || b.place == aboveItems:
 		return slot{e.line(), b, "right under " + name}, true
 	default:
@@ -316,42 +362,37 @@ func (p *plan) slot(b *block, sound map[string]*entry) (slot, bool) {
 }
 
 // checkPlaces compares where the present blocks stand with where they belong.
-func (p *plan) checkPlaces(at map[*block]*found) {
+func (p *plan) checkPlaces() {
 	var above *found // the present block that stands before this one at the same place
 	for _, s := range p.slots {
-		f := at[s.block]
+		f := p.find(s.block)
 		if f == nil {
 			continue
 		}
 		remedy := fmt.Sprintf("move it there, or delete %s and run make update again", f.where())
 		if f.slot != s.at {
-			p.report(f.line, s.block.String(), fmt.Sprintf("stands in %s, expected %s", f.where(), s.after), remedy)
+			p.fault(f.line, s.block.String(), fmt.Sprintf("stands in %s, expected %s", f.where(), s.after), remedy)
 			continue
 		}
 		if above != nil && above.slot == f.slot && above.line > f.line {
-			p.report(f.line, s.block.String(), fmt.Sprintf("stands in %s, expected after %s in %s", f.where(), above.block, above.where()), remedy)
+			p.fault(f.line, s.block.String(), fmt.Sprintf("stands in %s, expected after %s in %s", f.where(), above.block, above.where()), remedy)
 		}
 		above = f
 	}
 }
 
 // build puts the blocks in their places.
-func (p *plan) build(src *source) result {
-	there := map[*block]bool{}
-	for _, f := range p.present {
-		there[f.block] = true
-	}
-	r := result{src: src}
-	line := 0
+func (p *plan) build() result {
+	var r result
+	var before, after []string
 	put := func(b *block) {
-		kind, text := byte(' '), "unchanged, "+found{block: b, line: line + 1}.where()
-		if !there[b] {
-			kind, text = '+', fmt.Sprintf("inserted at line %d", line+1)
+		lines := b.lines()
+		text := fmt.Sprintf("inserted at line %d", len(after)+1)
+		if p.find(b) != nil {
+			text = "unchanged, " + found{block: b, line: len(after) + 1}.where()
+			before = append(before, lines...)
 		}
-		for _, l := range b.lines() {
-			r.edits = append(r.edits, edit{kind, l})
-		}
-		line += len(b.lines())
+		after = append(after, lines...)
 		r.statuses = append(r.statuses, status{b, text})
 	}
 	next := 0
@@ -362,18 +403,17 @@ func (p *plan) build(src *source) result {
 		if i == len(p.skeleton) {
 			break
 		}
-		b := p.replaced[i]
-		if b != nil && !there[b] {
-			r.edits = append(r.edits, edit{'-', p.skeleton[i].text})
-		}
-		if b != nil {
+		text := p.skeleton[i].text
+		if b := p.replaced[i]; b != nil {
+			if p.find(b) == nil {
+				before = append(before, text)
+			}
 			put(b)
 			continue
 		}
-		r.edits = append(r.edits, edit{' ', p.skeleton[i].text})
-		line++
+		before, after = append(before, text), append(after, text)
 	}
-	r.data = r.without('-')
+	r.origin, r.data = p.src.join(before), p.src.join(after)
 	return r
 }
 

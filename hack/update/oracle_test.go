@@ -36,23 +36,30 @@ type values map[string]any
 var nothingSet = values{}
 
 var everythingSet = values{
-	"cpuAllocationRatio": 7,
-	"extraFeatureGates":  []any{"Extra1", "Extra2"},
-	"permitted":          "\n      pciHostDevices: [gpu]",
-	"mediated":           "\n      mediatedDeviceTypes: [vgpu]",
-	"imageVolume":        "true",
-	"otherDisabled":      []any{"Other1", "Other2"},
+	"cpuAllocationRatio":   7,
+	"extraFeatureGates":    []any{"Extra1", "Extra2"},
+	"disabledFeatureGates": []any{"Other1", "Other2"},
+	"vmStateStorageClass":  "replicated",
+	"permitted":            "\n      pciHostDevices: [gpu]",
+	"mediated":             "\n      mediatedDeviceTypes: [vgpu]",
+	"migrations":           "\n      allowPostCopy: true",
+	"imageVolume":          "true",
 }
 
 // rendered renders a template and decodes it, or says why that fails.
 func rendered(text []byte, v values) (map[string]any, error) {
-	include := func(name string, _ any) string {
+	include := func(name string, argument any) string {
+		if list, ok := argument.([]any); ok {
+			name = list[1].(string)
+		}
 		s := func(key string) string { text, _ := v[key].(string); return text }
 		return map[string]string{
 			"cozy-kubevirt.permittedHostDevices":         s("permitted"),
 			"cozy-kubevirt.mediatedDevicesConfiguration": s("mediated"),
 			"cozy-kubevirt.disablesImageVolume":          s("imageVolume"),
-			"cozy-kubevirt.otherDisabledFeatureGates":    "otherDisabled",
+			"cozy-kubevirt.migrations":                   s("migrations"),
+			"cozy-kubevirt.featureGates":                 "extraFeatureGates",
+			"cozy-kubevirt.disabledFeatureGates":         "disabledFeatureGates",
 			"cozy-kubevirt.monitorNamespace":             "monitoring",
 			"cozy-kubevirt.virtHandlerPatch":             `{"spec":{}}`,
 		}[name]
@@ -61,6 +68,8 @@ func rendered(text []byte, v values) (map[string]any, error) {
 		"include":       include,
 		"quote":         func(a any) string { return strconv.Quote(fmt.Sprint(a)) },
 		"int64":         func(a any) any { return a },
+		"list":          func(items ...any) []any { return items },
+		"has":           func(item, list any) bool { items, _ := list.([]any); return slices.Contains(items, item) },
 		"fromYamlArray": func(key string) any { return v[key] },
 	}).Parse(string(text))
 	if err != nil {
@@ -128,10 +137,11 @@ var comments = regexp.MustCompile(`(?s)\{\{(- )?/\*.*?\*/( -)?\}\}`)
 
 // unsound returns what is wrong with a file that update accepted, given what it made of it.
 func unsound(t testing.TB, input, output []byte) error {
-	live := comments.ReplaceAllString(string(output), "")
+	live, whole := comments.ReplaceAllString(string(output), ""), comments.ReplaceAllString(string(shipped(t)), "")
 	for _, b := range blocks {
-		if n := strings.Count(live, comments.ReplaceAllString(b.text[1:]+"\n", "")); n != 1 {
-			return fmt.Errorf("%s stands %d times in the output", &b, n)
+		text := comments.ReplaceAllString(b.text[1:]+"\n", "")
+		if n, want := strings.Count(live, text), strings.Count(whole, text); n != want {
+			return fmt.Errorf("%s stands %d times in the output, expected %d", &b, n, want)
 		}
 	}
 	if got, want := outside(output), outside(input); got != want {
@@ -150,9 +160,12 @@ func unsound(t testing.TB, input, output []byte) error {
 		if err != nil {
 			return fmt.Errorf("does not render: %w", err)
 		}
-		paths := []string{"spec.monitorNamespace", "spec.customizeComponents", "metadata.namespace",
-			"spec.configuration.permittedHostDevices", "spec.configuration.mediatedDevicesConfiguration",
-			"spec.configuration.developerConfiguration.cpuAllocationRatio"}
+		var paths []string
+		for _, b := range blocks {
+			if b.owns != "" && !strings.Contains(b.owns, "[") {
+				paths = append(paths, b.owns)
+			}
+		}
 		for _, c := range constants {
 			paths = append(paths, c.path)
 		}
@@ -191,10 +204,13 @@ func outside(text []byte) string {
 	}), "\n")
 }
 
-// withoutBlocks takes out each block once, but none that stands in a comment.
+// withoutBlocks takes out each block once, but none that stands in a comment. What looks like the end of any block
+// comes last.
 func withoutBlocks(text []byte) string {
 	rest := "\n" + string(text)
-	for _, b := range blocks {
+	inOrder := slices.Clone(blocks)
+	slices.SortStableFunc(inOrder, func(a, b block) int { return len(b.lines()) - len(a.lines()) })
+	for _, b := range inOrder {
 		for from := 0; ; {
 			at := strings.Index(rest[from:], b.text+"\n")
 			if at < 0 {

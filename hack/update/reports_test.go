@@ -12,23 +12,24 @@ import (
 
 func TestWhatASedChainLetThroughIsRestoredOrRefused(t *testing.T) {
 	const eviction = "    evictionStrategy: LiveMigrateIfPossible"
-	namespace, cpu, gates := named(t, "namespace"), named(t, "cpuAllocationRatio"), named(t, "featureGates-end")
+	namespace, cpu, gates := named(t, "namespace"), named(t, "cpuAllocationRatio"), named(t, "extraFeatureGates")
+	gatesEnd := named(t, "featureGates-end")
 	devices, mediated := named(t, "permittedHostDevices"), named(t, "mediatedDevicesConfiguration")
 	for _, c := range []struct {
 		name     string
 		old, new string
 		want     string // in the message; empty if the template is to come back
 	}{
-		{"a lost end of a block", "      cpuAllocationRatio: {{ int64 . }}\n" + cpu.lines()[2] + "\n", "      cpuAllocationRatio: {{ int64 . }}\n",
+		{"a lost end of a block", cpu.lines()[1] + "\n" + cpu.lines()[2] + "\n", cpu.lines()[1] + "\n",
 			":15: block cpuAllocationRatio: its line 3 of 3 is missing"},
 		{"a lost body of a block", cpu.lines()[1] + "\n", "", ":14: block cpuAllocationRatio: its line 2 of 3 is missing"},
 		{"a doubled anchor", eviction, eviction + "\n" + eviction, ": key spec.configuration.evictionStrategy: stands a second time"},
 		{"guard text that stands only in a comment", devices.text[1:], "    # permittedHostDevices: {{- . }}", ": block permittedHostDevices: stands only in a comment"},
 		{"an unexpected namespace", namespace.lines()[0], "  namespace: cozy-kubevirt", ": block namespace: found `  namespace: cozy-kubevirt`, expected upstream's `  namespace: kubevirt`"},
 		{"a missing anchor", eviction, "    evictionPolicy: LiveMigrateIfPossible", "restore the line `" + eviction + "` under `  configuration:`, right below line "},
-		{"a list that ends in another item", gates.text[1:], "      - Snapshot", ""},
+		{"a list that ends in another item", gatesEnd.text[1:] + gates.text, "      - Snapshot", ""},
 		{"a block that would come back in another order", devices.text[1:] + "\n", "", ""},
-		{"two blocks in another order", devices.text + mediated.text, mediated.text + devices.text, ": block mediatedDevicesConfiguration: stands in lines 38-40, expected after block permittedHostDevices"},
+		{"two blocks in another order", devices.text + mediated.text, mediated.text + devices.text, ": block mediatedDevicesConfiguration: stands in lines 43-45, expected after block permittedHostDevices"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			damaged := strings.Replace(string(shipped(t)), c.old, c.new, 1)

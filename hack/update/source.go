@@ -78,9 +78,9 @@ func (s *source) join(lines []string) []byte {
 	return []byte(text)
 }
 
-// What YAML 1.1 reads as a line end and an editor does not: with one of them in the file, the line numbers of
-// the YAML parser would not be the file's.
-var strangeLineEnds = []string{"\r", "\u0085", "\u2028", "\u2029"}
+// What YAML 1.1 or an editor reads as a line end, and the other does not: with one of them in the file, the line
+// numbers of the YAML parser would not be the file's.
+const strangeLineEnds = "\r\v\f\u0085\u2028\u2029\x1c\x1d\x1e"
 
 // read splits the data into lines. With faults the source is of no use.
 func read(data []byte) (*source, []fault) {
@@ -106,12 +106,11 @@ func read(data []byte) (*source, []fault) {
 	var faults []fault
 	for i, l := range strings.Split(text, "\n") {
 		if !utf8.ValidString(l) {
-			faults = append(faults, fault{i + 1, "file", "the line is not UTF-8", "save the file as UTF-8"})
+			faults = append(faults, fault{i + 1, "file", "the line is not UTF-8", fmt.Sprintf("save the file as UTF-8, beginning with line %d", i+1)})
 		}
-		for _, end := range strangeLineEnds {
-			if strings.Contains(l, end) {
-				faults = append(faults, fault{i + 1, "file", fmt.Sprintf("the line holds the character %U, which YAML reads as a line end", []rune(end)[0]), "delete the character"})
-			}
+		if at := strings.IndexFunc(l, func(r rune) bool { return strings.ContainsRune(strangeLineEnds, r) }); at >= 0 {
+			end, _ := utf8.DecodeRuneInString(l[at:])
+			faults = append(faults, fault{i + 1, "file", fmt.Sprintf("the line holds the character %U, which some programs read as a line end", end), fmt.Sprintf("delete the character %U from line %d", end, i+1)})
 		}
 		src.lines = append(src.lines, line{text: l, no: i + 1})
 	}

@@ -3,8 +3,10 @@ package main
 // Drives the command on real files: what is written, what is left as it was, and what a kill leaves behind.
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"cozy-kubevirt/hack/internal/lock"
 )
 
 // lostText is the template without its host devices, so that there is something to write.
@@ -117,8 +121,8 @@ func TestARefusedFileIsNotTouchedAndEveryFaultIsOnStderr(t *testing.T) {
 	if status != 1 || !bytes.Equal(bytesOf(t, path), data) || !os.SameFile(before, after) {
 		t.Errorf("status %d, or the file was touched", status)
 	}
-	want := strings.ReplaceAll(string(bytesOf(t, "testdata/faults_of_all_kinds_at_once.err.txt")), "kubevirt-cr.yaml:", path+":")
-	if want += path + ": faults: 4; nothing was written\n"; errs != want {
+	want := path + ": nothing was written; mend the 4 faults below, each as its line says, and run make update again\n"
+	if want += strings.ReplaceAll(string(bytesOf(t, "testdata/faults_of_all_kinds_at_once.err.txt")), "kubevirt-cr.yaml:", path+":"); errs != want {
 		t.Errorf("stderr is\n%s\nexpected\n%s", errs, want)
 	}
 	if !strings.Contains(out, "block namespace: wrong, see line 5") || !strings.Contains(out, "block checkValues: lost, ") {
@@ -190,8 +194,8 @@ func TestWhatIsNoFileToUpdateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "absent.yaml"): "no such file or directory; nothing was written",
-		dir:                               "is no regular file, expected a KubeVirt CR",
+		filepath.Join(dir, "absent.yaml"): "name the file of the KubeVirt CR: cannot lstat: no such file or directory; nothing was written",
+		dir:                               "name the file of the KubeVirt CR, this is no regular file; nothing was written",
 		dangling:                          "no such file or directory",
 	} {
 		if status, _, errs := called(path); status != 1 || !strings.HasPrefix(errs, path+": ") || !strings.Contains(errs, want) {
@@ -208,16 +212,76 @@ func TestWhatIsNoFileToUpdateIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteLeavesTheFileAndNothingElse(t *testing.T) {
+func TestTheFirstLineOfARefusalSaysWhatToDo(t *testing.T) {
+	whole := string(shipped(t))
+	for _, c := range []struct{ old, new, want string }{
+		{"      - CPUManager\n", "      {{- end }}\n      - CPUManager\n", "nothing was written; delete line 22, or declare it as a block in hack/update/blocks.go\n"},
+		{"      - CPUManager\n      {{- end }}\n", "      {{- end }}\n      - CPUManager\n", "nothing was written; delete line 22 and run make update again, or move it there\n"},
+		{"  uninstallStrategy: BlockUninstallIfWorkloadsExist\n", "", "nothing was written; restore the line `  uninstallStrategy: BlockUninstallIfWorkloadsExist` under `spec:`, right below line 69, where block monitorNamespace ends\n"},
+		{"    {{- with include \"cozy-kubevirt.permittedHostDevices\" . }}\n", "", "nothing was written; delete lines 43-44, what is left of the block, and run make update again, or restore the block by hand\n"},
+	} {
+		text := strings.Replace(whole, c.old, c.new, 1)
+		path := onDisk(t, "cr.yaml", []byte(text))
+		for _, args := range [][]string{{path}, {"-check", path}} {
+			status, _, errs := called(args...)
+			if first, _, _ := strings.Cut(errs, "\n"); text == whole || status != 1 || first+"\n" != path+": "+c.want {
+				t.Errorf("%q: status %d, the first line is %q, expected %q", args, status, first, c.want)
+			}
+		}
+	}
+}
+
+func TestAFileWithNothingToDoNeedsNoLock(t *testing.T) {
+	path := onDisk(t, "cr.yaml", shipped(t))
+	unlock, err := lock.Folder(filepath.Dir(path), "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if status, out, errs := called(path); status != 0 || errs != "" {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+}
+
+func TestARunThatWaitsForAnotherSaysSoAndThenWrites(t *testing.T) {
 	path := onDisk(t, "cr.yaml", lostText(t))
-	if err := os.Mkdir(tempName(path), 0o755); err != nil { // where the temporary file would go
+	unlock, err := lock.Folder(filepath.Dir(path), "test", io.Discard)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(tempName(path), "in the way"), nil, 0o644); err != nil {
+	defer unlock()
+	cmd := exec.Command(binary(t), path)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := called(path); status != 1 || !strings.Contains(errs, "nothing was written") || !bytes.Equal(bytesOf(t, path), lostText(t)) {
-		t.Errorf("status %d, %q", status, errs)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first, err := bufio.NewReader(stderr).ReadString('\n')
+	if want := "waiting for another make update in " + filepath.Dir(path) + "\n"; err != nil || first != want {
+		t.Errorf("stderr begins with %q, %v, expected %q", first, err, want)
+	}
+	if !bytes.Equal(bytesOf(t, path), lostText(t)) {
+		t.Error("the file was written under the other's lock")
+	}
+	unlock()
+	if err := cmd.Wait(); err != nil || !bytes.Equal(bytesOf(t, path), shipped(t)) {
+		t.Errorf("%v, or the file is not the template", err)
+	}
+}
+
+// A full file system stands for all that can fail between the first byte and the rename.
+func TestAFailedWriteLeavesTheFileAndNothingElse(t *testing.T) {
+	before, _ := big(t)
+	path := onDisk(t, "cr.yaml", before)
+	limited := exec.Command("bash", "-c", `ulimit -f 100; exec "$0" "$1"`, binary(t), path) // blocks of 1 KiB
+	out, err := limited.CombinedOutput()
+	if err == nil || !bytes.Equal(bytesOf(t, path), before) {
+		t.Errorf("%v, or the file was touched: %s", err, out)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 || !bytes.Contains(out, []byte("nothing was written")) {
+		t.Errorf("it leaves %v, %v, %s", left, err, out)
 	}
 }
 
@@ -227,74 +291,23 @@ func big(t testing.TB) (before, after []byte) {
 	return slices.Concat(head, lostText(t)), slices.Concat(head, shipped(t))
 }
 
-// Kills the process when the new file has grown to a given share, which covers the time from before it is
-// created to after the rename.
-func TestAProcessThatIsKilledLeavesTheOldFileOrTheNewOne(t *testing.T) {
-	before, after := big(t)
-	path := onDisk(t, "cr.yaml", before)
-	outcomes := map[string]int{}
-	const kills = 40
-	for i := range kills {
-		if err := os.WriteFile(path, before, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		size := int64(len(after)) * int64(i) / (kills - 8) // the last ones wait for the rename
-		cmd := exec.Command(binary(t), path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() { done <- cmd.Wait() }()
-	wait:
-		for begun := false; ; runtime.Gosched() {
-			info, err := os.Stat(tempName(path))
-			if begun = begun || err == nil; begun && (err != nil || size <= int64(len(after)) && info.Size() >= size) {
-				break
-			}
-			select {
-			case <-done:
-				done <- nil
-				break wait
-			default:
-			}
-		}
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		<-done
-		got, outcome := bytesOf(t, path), "new"
-		if bytes.Equal(got, before) {
-			outcome = "old"
-		} else if !bytes.Equal(got, after) {
-			t.Fatalf("kill %d left a file of %d bytes that is neither the old one (%d) nor the new one (%d)", i, len(got), len(before), len(after))
-		}
-		if info, err := os.Stat(tempName(path)); err == nil {
-			outcome += ", with a temporary file left"
-			if info.Size() < int64(len(after)) {
-				outcome += " half"
-			}
-		}
-		outcomes[outcome]++
-	}
-	t.Logf("%d kills: %v", kills, outcomes)
-	// How much of the temporary file is there depends on the disk; that it is there shows a kill before the rename.
-	if outcomes["old, with a temporary file left half"]+outcomes["old, with a temporary file left"] == 0 || outcomes["new"] == 0 {
-		t.Error("no kill came during the write, or none after it: the test has lost its grip")
-	}
-	if err := os.WriteFile(tempName(path), []byte("left by a kill"), 0o600); err != nil {
+// temporary returns the temporary files beside the target.
+func temporary(t testing.TB, path string) []string {
+	t.Helper()
+	left, err := lock.Leftovers(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(binary(t), path).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 1 || !bytes.Equal(bytesOf(t, path), after) {
-		t.Errorf("the next run leaves %v, %v", left, err)
-	}
+	return left
 }
 
-func TestAnInterruptedProcessLeavesNoTemporaryFile(t *testing.T) {
+// Signals the process when its temporary file is seen. A kill leaves the old file or the new one; another signal
+// waits for the new one.
+func TestAProcessThatIsStoppedLeavesTheOldFileOrTheNewOne(t *testing.T) {
 	before, after := big(t)
-	interrupted := 0
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	outcomes := map[string]int{}
+	for i := range 12 {
+		s := []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGHUP}[i%6]
 		path := onDisk(t, "cr.yaml", before)
 		cmd := exec.Command(binary(t), path)
 		if err := cmd.Start(); err != nil {
@@ -302,33 +315,52 @@ func TestAnInterruptedProcessLeavesNoTemporaryFile(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
-		var err error
-	wait:
-		for {
-			if _, err := os.Stat(tempName(path)); err == nil {
-				_ = cmd.Process.Signal(s)
-				err = <-done
-				break
-			}
+		for ended := false; !ended && len(temporary(t, path)) == 0; runtime.Gosched() {
 			select {
-			case err = <-done:
-				break wait
+			case err := <-done:
+				done <- err
+				ended = true
 			default:
-				runtime.Gosched()
 			}
 		}
-		if err != nil || cmd.ProcessState.ExitCode() == 128+int(s) {
-			interrupted++
+		_ = cmd.Process.Signal(s)
+		<-done
+		outcome := "new"
+		if got := bytesOf(t, path); bytes.Equal(got, before) {
+			outcome = "old"
+		} else if !bytes.Equal(got, after) {
+			t.Fatalf("%v left a file of %d bytes that is neither the old one (%d) nor the new one (%d)", s, len(got), len(before), len(after))
 		}
-		if got := bytesOf(t, path); !bytes.Equal(got, before) && !bytes.Equal(got, after) {
-			t.Errorf("%v left half a file", s)
+		if left := temporary(t, path); len(left) > 0 && s != syscall.SIGKILL {
+			t.Errorf("%v left %v", s, left)
+		} else if len(left) > 0 {
+			outcome += ", with a temporary file left"
 		}
-		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-			t.Errorf("%v left %v, %v", s, left, err)
+		outcomes[fmt.Sprintf("%v: %s", s, outcome)]++
+	}
+	t.Log(outcomes)
+	if outcomes["killed: old, with a temporary file left"] == 0 {
+		t.Error("no kill came during the write: the test has lost its grip")
+	}
+}
+
+func TestWhatAKilledRunLeftIsClearedAwayByTheNextThatWrites(t *testing.T) {
+	path := onDisk(t, "cr [a].yaml", lostText(t))
+	for _, name := range []string{".cr [a].yaml123", ".cr [a].yaml9876543210", ".cr [a].yaml", ".cr [a].yaml1.orig", ".cr a.yaml1"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if interrupted == 0 {
-		t.Error("no signal came during the write: the test has lost its grip")
+	if status, _, errs := called(path); status != 0 || !bytes.Equal(bytesOf(t, path), shipped(t)) {
+		t.Fatal(errs)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	if want := []string{".cr [a].yaml", ".cr [a].yaml1.orig", ".cr a.yaml1", "cr [a].yaml"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("left are %q, %v, expected %q", names, err, want)
 	}
 }
 

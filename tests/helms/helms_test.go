@@ -3,33 +3,24 @@
 package helms
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 const chartDir = "../../charts/kubevirt"
 
-// kubeVersions holds the minor releases that KubeVirt v1.9 supports: the three newest when it was cut
-// (docs/kubernetes-compatibility.md:7), which are those that it is tested on (kubevirtci/cluster-up/cluster,
-// k8s-1.34 to k8s-1.36).
-var kubeVersions = []string{"1.34.0", "1.35.0", "1.36.0"}
-
-// helm is a Helm binary: the variable that names it, and where it is otherwise.
-type helm struct{ variable, path string }
+// helm is a Helm binary: the variable that names it, and its name in bin/ otherwise.
+type helm struct{ variable, name string }
 
 var (
-	pinned = helm{"HELM", "../../bin/helm"}
+	pinned = helm{"HELM", "helm"}
 	others = []helm{
-		{"HELM_OLDEST", "../../bin/helm-oldest"},
-		{"HELM4", "../../bin/helm4"},
+		{"HELM_OLDEST", "helm-oldest"},
+		{"HELM4", "helm4"},
 	}
 	all = append([]helm{pinned}, others...)
 )
@@ -45,7 +36,7 @@ func TestNoHelmIsComparedWithItself(t *testing.T) {
 
 func TestEveryHelmRendersTheSameBytes(t *testing.T) {
 	eachRendering(t, func(t *testing.T, arguments ...string) {
-		arguments = append([]string{"template", "kubevirt", chartDir, "--namespace", "cozy-kubevirt"}, arguments...)
+		arguments = append([]string{"template", chart.Release, chartDir, "--namespace", chart.Namespace}, arguments...)
 		want := pinned.mustRun(t, arguments...)
 		require.Contains(t, want, "kind: KubeVirt")
 		for _, helm := range others {
@@ -66,13 +57,12 @@ func TestEveryHelmLintsTheChartWithoutAComplaint(t *testing.T) {
 func TestEveryHelmRefusesBadValuesWithTheirPath(t *testing.T) {
 	for name, test := range map[string]struct{ set, want string }{
 		"by the schema":    {"virtHandler.resources.limits.memroy=2Gi", "memroy"},
-		"by the templates": {"extraFeatureGates={CPUManager}", "extraFeatureGates[0]: \"CPUManager\" is enabled by the chart itself"},
+		"by the templates": {"extraFeatureGates={Foo},disabledFeatureGates={Foo}", "disabledFeatureGates[0]: \"Foo\" is enabled by extraFeatureGates[0] too"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, helm := range all {
-				_, stderr, err := helm.run(t, "template", "kubevirt", chartDir, "--kube-version", kubeVersions[0], "--set", test.set)
-				assert.Error(t, err, helm.variable)
-				assert.Contains(t, stderr, test.want, helm.variable)
+				_, err := helm.run(t, "template", chart.Release, chartDir, "--kube-version", chart.SupportedKubeVersions[0], "--set", test.set)
+				assert.ErrorContains(t, err, test.want, helm.variable)
 			}
 		})
 	}
@@ -81,12 +71,11 @@ func TestEveryHelmRefusesBadValuesWithTheirPath(t *testing.T) {
 // eachRendering runs check with the arguments of every ci values set and Kubernetes version, in parallel.
 func eachRendering(t *testing.T, check func(t *testing.T, arguments ...string)) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(chartDir, "ci", "*-values.yaml"))
+	sets, err := chart.MustSets(chartDir)
 	require.NoError(t, err)
-	require.NotEmpty(t, files, "%s/ci holds no *-values.yaml, so nothing would be checked", chartDir)
-	for _, file := range files {
-		for _, version := range kubeVersions {
-			t.Run(strings.TrimSuffix(filepath.Base(file), "-values.yaml")+" on Kubernetes "+version, func(t *testing.T) {
+	for set, file := range sets {
+		for _, version := range chart.SupportedKubeVersions {
+			t.Run(set+" on Kubernetes "+version, func(t *testing.T) {
 				t.Parallel()
 				check(t, "--values", file, "--kube-version", version)
 			})
@@ -94,29 +83,16 @@ func eachRendering(t *testing.T, check func(t *testing.T, arguments ...string)) 
 	}
 }
 
-func (h helm) binary(t *testing.T) string {
+func (h helm) run(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
-	name := os.Getenv(h.variable)
-	if name == "" {
-		name = h.path
-	}
-	binary, err := exec.LookPath(name)
-	require.NoError(t, err, "%s: build it with make tools, or name another with %s=", name, h.variable)
-	return binary
-}
-
-func (h helm) run(t *testing.T, arguments ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	command := exec.Command(h.binary(t), arguments...)
-	command.Stdout, command.Stderr = &out, &errs
-	err = command.Run()
-	return out.String(), errs.String(), err
+	binary, err := chart.Binary(h.variable, h.name)
+	require.NoError(t, err)
+	return chart.Run(t.Context(), binary, arguments...)
 }
 
 func (h helm) mustRun(t *testing.T, arguments ...string) string {
 	t.Helper()
-	stdout, stderr, err := h.run(t, arguments...)
-	require.NoError(t, err, fmt.Sprintf("%s %v\n%s%s", h.variable, arguments, stdout, stderr))
-	return stdout
+	out, err := h.run(t, arguments...)
+	require.NoError(t, err, h.variable)
+	return out
 }

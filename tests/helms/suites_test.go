@@ -8,16 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 // The plugin renders with the Helm that it links, so what differs between these runs is the Helm that calls it: how it
 // finds the plugin, and what it passes on.
 func TestTheUnitSuitesPassAsAPluginOfEveryHelm(t *testing.T) {
-	unittest := os.Getenv("HELM_UNITTEST")
-	if unittest == "" {
-		unittest = "../../bin/helm-unittest"
-	}
-	binary, err := filepath.Abs(unittest)
+	binary, err := chart.Binary("HELM_UNITTEST", "helm-unittest")
 	require.NoError(t, err)
 	plugins := t.TempDir()
 	folder := filepath.Join(plugins, "unittest")

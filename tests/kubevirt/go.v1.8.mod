@@ -7,7 +7,10 @@ go 1.26.0
 
 require (
 	cozy-kubevirt/cmd/kubectl-drain_preview v0.0.0
+	cozy-kubevirt/internal v0.0.0
+	cozy-kubevirt/internal/crd v0.0.0
 	github.com/go-logr/logr v1.4.3
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.22.0
 	github.com/stretchr/testify v1.12.1
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
@@ -16,6 +19,7 @@ require (
 	k8s.io/apimachinery v0.35.1
 	k8s.io/apiserver v0.34.3
 	k8s.io/client-go v12.0.0+incompatible
+	k8s.io/component-helpers v0.34.2
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubectl v0.34.2
 	kubevirt.io/api v1.9.0
@@ -79,14 +83,13 @@ require (
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/cel-go v0.26.0 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/gregjones/httpcache v0.0.0-20190611155906-901d90724c79 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/insomniacslk/dhcp v0.0.0-20240829085014-a3a4c1f04475 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/k8snetworkplumbingwg/network-attachment-definition-client v1.7.7 // indirect
+	github.com/k8snetworkplumbingwg/network-attachment-definition-client v1.7.7
 	github.com/krolaw/dhcp4 v0.0.0-20180925202202-7cead472c414 // indirect
 	github.com/kubernetes-csi/external-snapshotter/client/v4 v4.2.0 // indirect
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
@@ -212,6 +215,11 @@ replace github.com/cilium/ebpf => github.com/cilium/ebpf v0.11.0
 
 // The preview's verdict is compared with KubeVirt's own.
 replace cozy-kubevirt/cmd/kubectl-drain_preview => ../../cmd/kubectl-drain_preview
+
+replace (
+	cozy-kubevirt/internal => ../../internal
+	cozy-kubevirt/internal/crd => ../../internal/crd
+)
 
 // The preview asks for v1.9.0, so that is what stands above; the tests are built with v1.8.4.
 replace kubevirt.io/api => kubevirt.io/api v1.8.4

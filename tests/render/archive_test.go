@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gruntwork-io/terratest/modules/helm"
-	"github.com/gruntwork-io/terratest/modules/logger"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 func TestTheArchiveHoldsNothingButWhatTheChartNeeds(t *testing.T) {
@@ -80,7 +80,9 @@ func TestTheHelmignoreAtTheTopIsALinkToTheCharts(t *testing.T) {
 func packageChart(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	_, err := helm.RunHelmCommandAndGetStdOutContextE(t, t.Context(), &helm.Options{Logger: logger.Discard}, "package", chartDir, "--destination", dir)
+	helm, err := chart.Binary("HELM", "helm")
+	require.NoError(t, err)
+	_, err = chart.Run(t.Context(), helm, "package", chartDir, "--destination", dir)
 	require.NoError(t, err)
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	require.NoError(t, err)

@@ -19,13 +19,15 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 func TestEveryValuesSetRendersItsGolden(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for set := range valuesSets(t) {
-		for _, kubeVersion := range kubeVersions {
+		for _, kubeVersion := range chart.KubeVersions {
 			seen[goldenFile(set, kubeVersion)] = true
 		}
 	}

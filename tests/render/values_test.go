@@ -13,10 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 // tolerated are the values that the platform injects for other packages; no template reads them.
-var tolerated = map[string]bool{"_namespace": true, "global": true}
+var tolerated = map[string]bool{"_namespace": true, "global": true, "cozy-lib": true}
 
 func TestValuesAndSchemaNameTheSameKeys(t *testing.T) {
 	t.Parallel()
@@ -38,32 +40,37 @@ func TestTheFullSetHoldsEveryKeyOfTheSchema(t *testing.T) {
 	full := map[string]bool{}
 	walk("", load(t, valuesSets(t)["full"]), func(path string, _ any) { full[path] = true })
 	for path := range keysOfSchema(t) {
-		if !tolerated[strings.TrimPrefix(path, ".")] {
+		if !tolerated[strings.TrimPrefix(path, ".")] && !strings.Contains(path, deprecated) {
 			assert.Contains(t, full, path, "ci/full-values.yaml does not set this value")
 		}
 	}
 }
 
+// deprecated is a spelling that KubeVirt does not read beside the one of today, and warns of; the unit suites have it.
+const deprecated = "mediatedDevicesTypes"
+
 // Together with TestTheFullSetHoldsEveryKeyOfTheSchema: there is no value that no template reads.
 func TestEveryValueOfTheFullSetReachesTheRendering(t *testing.T) {
 	t.Parallel()
 	file := valuesSets(t)["full"]
-	rendered := mustRender(t, chartDir, kubeVersions[0], file)
+	rendered := mustRender(t, chartDir, chart.KubeVersions[0], file)
 	paths := leaves(load(t, file), nil)
 	require.NotEmpty(t, paths)
 	for _, path := range paths {
 		t.Run(fmt.Sprint(path...), func(t *testing.T) {
 			t.Parallel()
-			accepted := false
+			read := false
 			for _, change := range changes(at(load(t, file), path)) {
 				values, err := yaml.Marshal(replace(load(t, file), path, change))
 				require.NoError(t, err)
-				if out, err := renderValues(t, string(values)); err == nil {
-					accepted = true
+				out, err := renderValues(t, string(values))
+				if err == nil {
 					assert.False(t, out == rendered, "%v instead changes nothing: no template reads this value", change)
 				}
+				// A template that refuses the change has read the value.
+				read = read || err == nil || strings.Contains(err.Error(), "execution error")
 			}
-			assert.True(t, accepted, "no change of this value is accepted, so nothing was compared")
+			assert.True(t, read, "no change of this value comes as far as a template, so nothing was compared")
 		})
 	}
 }
@@ -146,7 +153,6 @@ disabledFeatureGates: [WORD]
 monitorNamespace: WORD
 permittedHostDevices: {mediatedDevices: [{mdevNameSelector: WORD, resourceName: a/b}]}
 mediatedDevicesConfiguration: {mediatedDeviceTypes: [WORD], nodeMediatedDeviceTypes: [{nodeSelector: {label: WORD}}]}
-_cluster: {root-host: WORD, expose-services: WORD, expose-ingress: WORD}
 `
 	paths := []string{
 		"/extraFeatureGates/0",
@@ -155,9 +161,12 @@ _cluster: {root-host: WORD, expose-services: WORD, expose-ingress: WORD}
 		"/permittedHostDevices/mediatedDevices/0/mdevNameSelector",
 		"/mediatedDevicesConfiguration/mediatedDeviceTypes/0",
 		"/mediatedDevicesConfiguration/nodeMediatedDeviceTypes/0/nodeSelector/label",
-		"/_cluster/root-host",
-		"/_cluster/expose-services",
-		"/_cluster/expose-ingress",
+	}
+	// Of the platform's own values the templates judge those that they use.
+	ofThePlatform := map[string]string{
+		"expose-services": "{expose-services: WORD}",
+		"root-host":       "{expose-services: vm-exportproxy, root-host: WORD}",
+		"expose-ingress":  "{expose-services: vm-exportproxy, root-host: example.org, expose-ingress: WORD}",
 	}
 	for _, word := range []string{"yes", "No", "on", "OFF", "true"} {
 		t.Run(word, func(t *testing.T) {
@@ -166,6 +175,11 @@ _cluster: {root-host: WORD, expose-services: WORD, expose-ingress: WORD}
 			require.Error(t, err)
 			for _, path := range paths {
 				assert.ErrorContains(t, err, "at '"+path+"': got boolean")
+			}
+			for key, cluster := range ofThePlatform {
+				_, err := renderValues(t, "_cluster: "+strings.ReplaceAll(cluster, "WORD", word))
+				require.Error(t, err)
+				assert.Regexp(t, `_cluster\.`+key+`: got (true|false), want a string`, err.Error())
 			}
 		})
 	}
@@ -198,6 +212,10 @@ func TestEveryObjectOfTheSchemaIsClosed(t *testing.T) {
 	objects := 0
 	walkSchema("#", load(t, filepath.Join(chartDir, "values.schema.json")), func(pointer string, node map[string]any) {
 		if tolerated[strings.TrimPrefix(pointer, "#/properties/")] {
+			return
+		}
+		if pointer == "#/properties/_cluster" {
+			assert.Equal(t, true, node["additionalProperties"], "_cluster is the platform's, and grows with each of its releases")
 			return
 		}
 		if isObject := node["properties"] != nil || node["patternProperties"] != nil; isObject {

@@ -40,6 +40,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"cozy-kubevirt/internal/sandbox"
 )
 
 // This file starts etcd and kube-apiserver with the CRDs of Cluster API, its KubeVirt provider and KubeVirt, and the
@@ -66,7 +68,7 @@ func (c *cluster) start(ctx context.Context, folder string) error {
 		binaries = filepath.Join("..", "..", "bin")
 	}
 	for _, binary := range []string{"etcd", "kube-apiserver"} {
-		if err := guarded(folder, filepath.Join(binaries, binary)); err != nil {
+		if _, err := sandbox.Server(folder, filepath.Join(binaries, binary)); err != nil {
 			return err
 		}
 	}
@@ -122,7 +124,7 @@ func (c *cluster) start(ctx context.Context, folder string) error {
 	return nil
 }
 
-// stop ends the controllers. The servers are left to the guard.
+// stop ends the controllers. The servers are left to the sandbox.
 func (c *cluster) stop() {
 	if c.cancel != nil {
 		c.cancel()

@@ -3,6 +3,7 @@ module cozy-kubevirt/tests/workers
 go 1.26.0
 
 require (
+	cozy-kubevirt/internal v0.0.0
 	github.com/go-logr/logr v1.4.2
 	k8s.io/api v0.32.3
 	k8s.io/apiextensions-apiserver v0.32.3
@@ -132,3 +133,5 @@ require (
 	sigs.k8s.io/structured-merge-diff/v4 v4.7.0 // indirect
 	sigs.k8s.io/yaml v1.4.0 // indirect
 )
+
+replace cozy-kubevirt/internal => ../../internal

@@ -70,7 +70,7 @@ func TestW3_WhereMoreHaveFailedNoneIsReplacedAndTheirVMsRunOnInPlace(t *testing.
 }
 
 // Neither the provider nor Cluster API ever takes a failure reason away (the places named in failure_test.go only set it).
-func TestW4_AMachineStaysFailedThoughItsVMIIsWellAgainAndIsReplacedOnceItMayBe(t *testing.T) {
+func TestW4_AMachineStaysFailedThoughItsVMIIsWellUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, allow := range map[string]func(*group) (size int32){
 		"the group grows to two": func(g *group) int32 {

@@ -19,7 +19,7 @@ import (
 
 // The provider means to drain the worker's node first. It looks for it under the name in the mark (machine.go:534),
 // which is the infra node's, finds none, and goes on (machine.go:537-541).
-func TestW2_AMarkedWorkersVMIIsDeletedWithoutADrainOfItsNodeAndTheVMStartsAnother(t *testing.T) {
+func TestW2_AMarkedWorkersVMIIsDeletedUndrainedAndItsVMStartsAnother(t *testing.T) {
 	g := newGroup(t, 1, fixed)
 	worker := g.workers()[0]
 	vm, vmi := g.vm(worker), g.vmi(worker)
@@ -107,7 +107,7 @@ func TestW2_ADrainThatTakesTooLongIsGivenUp(t *testing.T) {
 
 // Nothing in the provider's way to the deletion asks whether the VMI can migrate (machine.go:468-487), and KubeVirt
 // itself migrates no External one (kubevirt v1.9.0, pkg/util/migrations/migrations.go:124-136).
-func TestW5_AMarkedWorkerThatCanMigrateIsRestartedAndItsMachineStaysHealthy(t *testing.T) {
+func TestW5_AMarkedWorkerThatMigratesIsRestartedAndStaysHealthy(t *testing.T) {
 	g := newGroup(t, 1, movable)
 	g.checkHealth("100%")
 	worker := g.workers()[0]

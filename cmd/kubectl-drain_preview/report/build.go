@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	v1 "kubevirt.io/api/core/v1"
 
-	"cozy-kubevirt/cmd/kubectl-drain_preview/internal/fleet"
+	"cozy-kubevirt/cmd/kubectl-drain_preview/internal/inventory"
 	"cozy-kubevirt/cmd/kubectl-drain_preview/internal/source"
 	"cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
 )
@@ -23,12 +24,15 @@ type Selection struct {
 
 // Build answers the question. A node that is not known is an error.
 func Build(objects *source.Objects, asked Selection) (*Report, error) {
-	f := fleet.Judge(objects, asked.Namespace)
+	f, err := inventory.Judge(objects, asked.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	nodes := asked.Nodes
 	if err := known(nodes, f.Nodes()); err != nil {
 		return nil, err
 	}
-	r := &Report{Drains: verdict.Ends, Pace: paceOf(f), Notes: f.Gaps(), VMs: []VM{}, Nodes: slices.Compact(slices.Sorted(slices.Values(nodes)))}
+	r := &Report{Drains: verdict.Ends, Pace: paceOf(f), Notes: f.Unread(), Read: f.Read(), VMs: []VM{}, Nodes: slices.Compact(slices.Sorted(slices.Values(nodes)))}
 	r.SetGroupVersionKind(GroupVersionKind)
 	for _, vm := range f.VMs {
 		if !asked.holds(vm) {
@@ -40,8 +44,25 @@ func Build(objects *source.Objects, asked Selection) (*Report, error) {
 		r.VMs = append(r.VMs, row(f, vm))
 		r.Drains = worse(r.Drains, vm.Drained.End)
 	}
+	if err := asked.empty(r, f); err != nil {
+		return nil, err
+	}
 	r.Advice = advice(r)
 	return r, nil
+}
+
+// empty says what is wrong with a question that is about nothing: it was misspelt, or asked of the wrong cluster. A node
+// without VMs is an answer.
+func (asked Selection) empty(r *Report, f *inventory.Inventory) error {
+	switch {
+	case len(r.VMs) > 0:
+		return nil
+	case asked.Namespace != "" && !f.Namespaces()[asked.Namespace]:
+		return fmt.Errorf("namespace %q has no VM; expected one of: %s", asked.Namespace, strings.Join(slices.Sorted(maps.Keys(f.Namespaces())), ", "))
+	case asked.Labels != nil && !asked.Labels.Empty():
+		return fmt.Errorf("no VMI matches -l %q", asked.Labels)
+	}
+	return nil
 }
 
 func known(asked, nodes []string) error {
@@ -53,7 +74,7 @@ func known(asked, nodes []string) error {
 	return nil
 }
 
-func (asked Selection) holds(vm fleet.VM) bool {
+func (asked Selection) holds(vm inventory.VM) bool {
 	if len(asked.Nodes) > 0 && !slices.Contains(asked.Nodes, vm.Node) {
 		return false
 	}
@@ -79,20 +100,25 @@ func worse(a, b verdict.End) verdict.End {
 	return verdict.Ends
 }
 
-func row(f *fleet.Fleet, vm fleet.VM) VM {
+func row(f *inventory.Inventory, vm inventory.VM) VM {
 	r := VM{
 		Namespace: vm.Name.Namespace, Name: vm.Name.Name, Node: vm.Node,
-		Drain: Drain(vm.Drained),
+		Drain: Drain{Outcome: vm.Drained.Outcome, Why: vm.Drained.Why, End: vm.Drained.End, Cause: vm.Drained.Cause},
 		Upgrade: Upgrade{
-			Fate: vm.Upgraded.Fate, Why: vm.Upgraded.Why, Batch: batchOf(f, vm.Upgraded),
+			Outcome: vm.Upgraded.Outcome, Why: vm.Upgraded.Why, Batch: batchOf(f, vm.Upgraded),
 		},
+	}
+	if vm.Launcher != nil && !verdict.Ended(vm.Launcher) && (vm.VMI == nil || vm.VMI.Spec.EvictionStrategy != nil || f.Platform.Unknown == "") {
+		r.Launcher, r.launcher, r.vmi = vm.Launcher.Name, vm.Launcher, vm.VMI
+		r.eviction = verdict.Evict(f.Platform, vm.VMI, vm.Launcher)
+		r.budget = verdict.HeldByBudget(vm.Launcher, vm.Budgets)
 	}
 	if vm.VMI == nil {
 		return r
 	}
 	r.Phase = string(vm.VMI.Status.Phase)
 	r.StrategySource = verdict.SourceOf(vm.Situation)
-	if r.StrategySource != verdict.Cluster || f.Platform.Gap == "" {
+	if r.StrategySource != verdict.Cluster || f.Platform.Unknown == "" {
 		r.Strategy = string(f.Platform.Carried(vm.VMI))
 	}
 	r.LiveMigratable = vm.VMI.IsMigratable()
@@ -101,14 +127,14 @@ func row(f *fleet.Fleet, vm fleet.VM) VM {
 			r.Reason = condition.Reason
 		}
 	}
-	if vm.VM == nil && vm.Gaps.VM != "" {
+	if vm.VM == nil && vm.Unknown.VM != "" {
 		r.RunStrategy = "unknown"
 	}
 	if vm.VM != nil {
 		if strategy, err := vm.VM.RunStrategy(); err == nil {
 			r.RunStrategy = string(strategy)
 		}
-		if f.Platform.Gap == "" {
+		if f.Platform.Unknown == "" {
 			r.afterRestart = string(f.Platform.AfterRestart(vm.VM))
 		}
 	}
@@ -117,7 +143,7 @@ func row(f *fleet.Fleet, vm fleet.VM) VM {
 
 // batchOf says in which batch an eviction falls. The updater takes each batch from an unordered map, so mostly there is
 // only a last one.
-func batchOf(f *fleet.Fleet, u verdict.Upgraded) string {
+func batchOf(f *inventory.Inventory, u verdict.Upgraded) string {
 	if !u.InBatch || !u.Leaves() {
 		return ""
 	}
@@ -133,15 +159,15 @@ func batchOf(f *fleet.Fleet, u verdict.Upgraded) string {
 	return fmt.Sprintf("batch ≤ %d", last)
 }
 
-func paceOf(f *fleet.Fleet) Pace {
+func paceOf(f *inventory.Inventory) Pace {
 	p := Pace{
 		Evictions: f.Pace.Evictions, Refused: f.Pace.Refused, Migrations: f.Pace.Migrating, Parallel: f.Platform.Migrations,
 		BatchSize: f.Platform.BatchSize, BatchInterval: metav1.Duration{Duration: f.Platform.BatchInterval},
 		Batches: f.Pace.Batches, AtLeast: metav1.Duration{Duration: f.Pace.AtLeast},
 	}
 	switch {
-	case f.Platform.Gap != "":
-		p.Unknown = f.Platform.Gap
+	case f.Platform.Unknown != "":
+		p.Unknown = f.Platform.Unknown
 	case !f.AllVMs():
 		p.Unknown = "may not list the VMs of all namespaces"
 	}

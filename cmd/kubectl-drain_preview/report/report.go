@@ -4,9 +4,11 @@ package report
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1 "kubevirt.io/api/core/v1"
 
 	"cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
 )
@@ -23,6 +25,8 @@ type Report struct {
 	Drains verdict.End `json:"drains"`
 	// Pace is of an upgrade of the whole cluster.
 	Pace Pace `json:"pace"`
+	// Read is what was read, as counts by kind.
+	Read string `json:"read"`
 	// Notes are what could not be read.
 	Notes  []string `json:"notes,omitempty"`
 	Advice []Advice `json:"advice,omitempty"`
@@ -43,21 +47,30 @@ type VM struct {
 	Drain       Drain   `json:"drain"`
 	Upgrade     Upgrade `json:"upgrade"`
 
+	// Launcher is its pod on the node.
+	Launcher string `json:"launcher,omitempty"`
+	// Verified is what the cluster itself says of its eviction, where it was asked (--verify).
+	Verified *Verified `json:"verified,omitempty"`
+
 	afterRestart string // the strategy of its next VMI
+	launcher     *corev1.Pod
+	vmi          *v1.VirtualMachineInstance
+	eviction     verdict.Answer
+	budget       string
 }
 
 // Drain is the verdict on a drain of the VM's node.
 type Drain struct {
-	Fate  verdict.Fate  `json:"fate"`
-	Why   string        `json:"why,omitempty"`
-	End   verdict.End   `json:"end"`
-	Cause verdict.Cause `json:"cause,omitempty"`
+	Outcome verdict.Outcome `json:"outcome"`
+	Why     string          `json:"why,omitempty"`
+	End     verdict.End     `json:"end"`
+	Cause   verdict.Cause   `json:"cause,omitempty"`
 }
 
 // Upgrade is the verdict on an upgrade of KubeVirt.
 type Upgrade struct {
-	Fate verdict.Fate `json:"fate"`
-	Why  string       `json:"why,omitempty"`
+	Outcome verdict.Outcome `json:"outcome"`
+	Why     string          `json:"why,omitempty"`
 	// Batch is when the VM is evicted, such as "batch 1" or "batch ≤ 3"; "" if it is not.
 	Batch string `json:"batch,omitempty"`
 }
@@ -89,10 +102,16 @@ const (
 	ExitEnds       = 0 // every drain would end
 	ExitUnanswered = 1 // the question could not be answered
 	ExitWaits      = 3 // something would block a drain
+	ExitDisagrees  = 4 // the cluster answers an eviction otherwise than previewed
 )
 
 // ExitStatus is for scripts. What is known to block a drain is said even where other things are not known.
 func (r *Report) ExitStatus() int {
+	for _, vm := range r.VMs {
+		if vm.Verified != nil && !vm.Verified.Agreed {
+			return ExitDisagrees
+		}
+	}
 	switch r.Drains {
 	case verdict.Waits:
 		return ExitWaits

@@ -10,8 +10,8 @@ import (
 // This file is what kube-apiserver makes of PodDisruptionBudgets once the webhook has let a pod go
 // (k8s.io/kubernetes v1.34.2, pkg/registry/core/pod/storage/eviction.go:212-262 and 410-440). KubeVirt creates none.
 
-// heldByBudget says why the budgets do not let a pod go, or "".
-func heldByBudget(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
+// HeldByBudget says why the budgets do not let a pod go, or "".
+func HeldByBudget(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 	if Ended(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil || len(budgets) == 0 {
 		return ""
 	}

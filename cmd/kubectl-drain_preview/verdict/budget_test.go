@@ -38,7 +38,7 @@ func TestABudgetHoldsALauncherAsKubeAPIServerDoes(t *testing.T) {
 		if c.budget != nil {
 			c.budget(budget)
 		}
-		assert.Equal(t, c.held, heldByBudget(pod, []*policyv1.PodDisruptionBudget{budget}) != "", name)
+		assert.Equal(t, c.held, HeldByBudget(pod, []*policyv1.PodDisruptionBudget{budget}) != "", name)
 	}
 }
 

@@ -12,28 +12,26 @@ import (
 // Drain says what a drain of the node of the situation's pods does to the VM.
 func Drain(p Platform, s Situation) Drained {
 	switch {
-	case s.Gaps.Pods != "":
-		return Drained{Unknown, s.Gaps.Pods, NoTell, ByGap}
+	case s.Unknown.Pods != "":
+		return unknown(s.Unknown.Pods)
 	case s.VMI == nil:
 		return Drained{Blocks, "its VMI is gone, and the eviction webhook denies what it cannot find", Waits, ByLeftover}
-	case s.VMI.IsFinal():
-		return Drained{Nothing, "it has ended", Ends, NoCause}
-	case s.Launcher == nil && len(s.Hotplug) > 0:
+	case s.Launcher == nil && len(s.Hotplug) > 0 && !s.VMI.IsFinal():
 		return Drained{Held, "hotplug pod " + s.Hotplug[0].Name + " is here, and its launcher on another node", Waits, ByHotplug}
 	case s.Launcher == nil || Ended(s.Launcher):
-		return Drained{Nothing, "it has no launcher here", Ends, NoCause}
-	case s.VMI.Spec.EvictionStrategy == nil && p.Gap != "":
-		return Drained{Unknown, "it carries no strategy, and the cluster's is not known: " + p.Gap, NoTell, ByGap}
-	case s.Launcher.DeletionTimestamp != nil || s.VMI.DeletionTimestamp != nil:
-		return leaving(s)
+		return untouched(s)
+	case s.VMI.Spec.EvictionStrategy == nil && p.Unknown != "":
+		return unknown("it carries no strategy, and the cluster's is not known: " + p.Unknown)
 	}
 	answer := Evict(p, s.VMI, s.Launcher)
 	away := s.VMI.Status.NodeName != "" && s.VMI.Status.NodeName != s.Launcher.Spec.NodeName
 	switch {
+	case s.Launcher.DeletionTimestamp != nil || s.VMI.DeletionTimestamp != nil || s.VMI.IsFinal():
+		return gone(s)
 	case answer.Hold == NotMigratable:
 		return stuck(s)
 	case answer.Allowed() && away:
-		return Drained{Nothing, "it was migrating to this node, which fails; it runs on where it is", Ends, NoCause}
+		return aside(s)
 	case answer.Allowed():
 		return shutDown(s)
 	case away:
@@ -41,61 +39,116 @@ func Drain(p Platform, s Situation) Drained {
 	case p.Carried(s.VMI) == v1.EvictionStrategyExternal:
 		return leftToOwner(s)
 	}
-	return evacuated(s)
+	return evacuated(p, s)
+}
+
+func unknown(why string) Drained { return Drained{Unknown, why, NoTell, ByGap} }
+
+func untouched(s Situation) Drained {
+	if s.VMI.IsFinal() {
+		return Drained{Nothing, "it has ended", Ends, NoCause}
+	}
+	return Drained{Nothing, "it has no launcher here", Ends, NoCause}
+}
+
+// aside is for a migration's target that the webhook lets go.
+func aside(s Situation) Drained {
+	if held := s.held(); held != (Drained{}) {
+		return held
+	}
+	return Drained{Nothing, "it was migrating to this node, which fails; it runs on where it is", Ends, NoCause}
 }
 
 // shutDown is for a launcher that the webhook lets go.
 func shutDown(s Situation) Drained {
-	if s.Gaps.Budgets != "" {
-		return Drained{Unknown, s.Gaps.Budgets, NoTell, ByGap}
+	if ready, _ := s.nodeReady(); !ready {
+		return gone(s)
 	}
-	if held := heldByBudget(s.Launcher, s.Budgets); held != "" {
-		return Drained{Blocks, held, Waits, ByBudget}
+	if held := s.held(); held != (Drained{}) {
+		return held
 	}
-	return leaving(s)
+	return gone(s)
 }
 
-// leaving is for a VMI that is on its way down.
-func leaving(s Situation) Drained {
-	fate, why := afterShutdown(s)
-	fate, why = elsewhere(fate, why, s.Restarted)
-	return Drained{fate, why, Ends, NoCause}
+// held is why kube-apiserver does not let a launcher go that the webhook lets go; the zero value lets it.
+func (s Situation) held() Drained {
+	if s.Unknown.Budgets != "" && s.Launcher.Status.Phase != corev1.PodPending {
+		return unknown(s.Unknown.Budgets)
+	}
+	if held := HeldByBudget(s.Launcher, s.Budgets); held != "" {
+		return Drained{Blocks, held, Waits, ByBudget}
+	}
+	return Drained{}
+}
+
+// gone is for a launcher that is deleted, or about to be.
+func gone(s Situation) Drained {
+	// Nobody but the kubelet ends a pod, and a VMI ends with its pod (pkg/virt-controller/watch/node/node.go:247-291).
+	if ready, why := s.nodeReady(); why != "" {
+		return unknown(why)
+	} else if !ready {
+		return Drained{Blocks, "its node is not ready: nothing ends its launcher there, which stays terminating", Waits, ByNode}
+	}
+	if s.VMI.IsFinal() {
+		return untouched(s)
+	}
+	outcome, why := afterShutdown(s)
+	outcome, why = elsewhere(outcome, why, s.Restarted)
+	if outcome == Unknown {
+		return unknown(why)
+	}
+	return Drained{outcome, why, Ends, NoCause}
+}
+
+// nodeReady says whether the kubelet of the launcher's node is there.
+func (s Situation) nodeReady() (ready bool, unknown string) {
+	if s.Node == nil {
+		return true, s.Unknown.Nodes
+	}
+	for _, condition := range s.Node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue, ""
+		}
+	}
+	return true, ""
 }
 
 // stuck is for a VMI that carries LiveMigrate and cannot migrate.
 func stuck(s Situation) Drained {
 	if beforeRunning(s.VMI) {
-		return Drained{Unknown, fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(s.VMI)), NoTell, ByGap}
+		return unknown(fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(s.VMI)))
 	}
 	return Drained{Blocks, "it carries LiveMigrate and cannot migrate", Waits, ByStrategy}
 }
 
 // evacuated is for a VMI that KubeVirt moves away by a migration.
-func evacuated(s Situation) Drained {
+func evacuated(p Platform, s Situation) Drained {
 	// A mark for another node is of an evacuation that is over: it answers each eviction, and nobody acts on it
 	// (pkg/virt-controller/watch/drain/evacuation/evacuation.go:326-333, 412-414).
 	if mark := s.VMI.Status.EvacuationNodeName; mark != "" && mark != s.VMI.Status.NodeName {
 		return Drained{Blocks, "it is still marked for an evacuation from " + mark, Waits, ByStaleMark}
 	}
-	switch {
-	case s.Migrated.Gap != "":
-		return Drained{Unknown, "whether another node can take it: " + s.Migrated.Gap, NoTell, ByGap}
-	case s.Migrated.Bound != "":
-		return Drained{Blocks, "it can migrate, but to no other node: " + s.Migrated.Bound, Waits, ByPlace}
-	case s.Migrating:
-		return Drained{Migrates, "a migration is under way", Ends, NoCause}
-	case s.VMI.IsMarkedForEviction():
-		return Drained{Migrates, "its evacuation is under way", Ends, NoCause}
+	if ready, _ := s.nodeReady(); !ready {
+		return Drained{Blocks, "its node is not ready: nothing migrates from it, and nothing ends its launcher there", Waits, ByNode}
 	}
-	return Drained{Migrates, "", Ends, NoCause}
+	return moves(p, s, true)
 }
 
-// arriving is for a VMI that a migration brings to the node: what a drain does to it once it is there.
+// arriving is for a VMI that a migration brings to the node: what a drain does to it once it is there. Until then its
+// target cannot be evicted (pod-eviction-admitter.go:169-171).
 func arriving(p Platform, s Situation) Drained {
+	if Ended(s.Launcher) || s.migration() == nil && len(s.Launchers) > 1 {
+		return Drained{Nothing, "a launcher of it is left here that no migration brings; no eviction of it is let through while it is there", Waits, ByLeftover}
+	}
+	if stays := moves(p, s, false); stays.End == Waits && stays.Cause != ByPlace {
+		return Drained{Nothing, "its migration to this node does not go on: " + stays.Why + "; until it does, its target is not let go", Waits, stays.Cause}
+	}
 	s.VMI = s.VMI.DeepCopy()
 	s.VMI.Status.NodeName = s.Launcher.Spec.NodeName
 	s.VMI.Status.EvacuationNodeName = "" // pkg/virt-handler/migration-target.go:303
-	s.Migrating = false
+	s.VMI.Status.MigrationState = nil
+	s.Migrations, s.Launchers = nil, []*corev1.Pod{s.Launcher}
+	s.Unknown.Migrations = ""
 	there := Drain(p, s)
 	there.Why = join("it arrives by a migration first", there.Why)
 	return there
@@ -114,6 +167,9 @@ func leftToOwner(s Situation) Drained {
 		return Drained{OwnerDecides, "External: the drain waits until its owner acts", Waits, ByOwner}
 	case s.VMI.IsMigratable() && !wellKnown(s.VMI):
 		return Drained{OwnerDecides, "Cluster API's provider leaves it alone while it is not ready or has no address", Waits, ByOwner}
+	}
+	if ready, _ := s.nodeReady(); !ready {
+		return Drained{Blocks, "its node is not ready: nothing ends its launcher there, which stays terminating", Waits, ByNode}
 	}
 	return Drained{OwnerDecides, "Cluster API's provider restarts it", Ends, NoCause}
 }

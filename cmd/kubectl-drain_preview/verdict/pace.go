@@ -26,7 +26,7 @@ func PaceOf(p Platform, all []Upgraded) Pace {
 			pace.Evictions++
 		case u.InBatch:
 			pace.Refused++
-		case u.Fate == Migrates:
+		case u.Outcome == Migrates:
 			pace.Migrating++
 		}
 	}

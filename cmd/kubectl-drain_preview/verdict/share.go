@@ -23,7 +23,7 @@ func Share(situations []Situation, drained []Drained) {
 		allowed := int(situations[sharing[0]].Budgets[0].Status.DisruptionsAllowed)
 		gone := 0
 		for _, i := range sharing {
-			if drained[i].Fate != Restarts {
+			if drained[i].Outcome != Restarts {
 				gone++
 			}
 		}
@@ -39,7 +39,7 @@ func Share(situations []Situation, drained []Drained) {
 
 // shutsDown says whether the drain takes the launcher by an eviction: what migrates ends by itself.
 func shutsDown(d Drained) bool {
-	switch d.Fate {
+	switch d.Outcome {
 	case Migrates, OwnerDecides, Nothing:
 		return false
 	}

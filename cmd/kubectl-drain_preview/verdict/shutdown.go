@@ -3,15 +3,16 @@ package verdict
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "kubevirt.io/api/core/v1"
 )
 
 // This file is what follows when a VMI has been shut down: whether its VM starts another.
 
-// afterShutdown is the fate of a VM whose VMI ends, wherever it would start again, and why
+// afterShutdown is the outcome of a VM whose VMI ends, wherever it would start again, and why
 // (syncRunStrategy, pkg/virt-controller/watch/vm/vm.go:970-1178).
-func afterShutdown(s Situation) (Fate, string) {
+func afterShutdown(s Situation) (Outcome, string) {
 	if s.VM == nil {
 		return withoutVM(s)
 	}
@@ -21,32 +22,82 @@ func afterShutdown(s Situation) (Fate, string) {
 	if s.VMI.IsDecentralizedMigration() {
 		return Unknown, "it is migrating to another cluster, which decides where it goes on"
 	}
+	if recovery := hasToBeRecovered(s); recovery != "" {
+		return StaysOff, recovery
+	}
 	strategy, err := s.VM.RunStrategy()
 	if err != nil {
 		return Unknown, "its VM has both running and runStrategy, which KubeVirt refuses to act on"
 	}
+	// A VMI that is deleted is not there afterwards; one that is evicted ends, and stays until the VM's controller acts.
+	deleted := s.VMI.DeletionTimestamp != nil
+	asked := startAsked(s.VM)
 	switch strategy {
 	case v1.RunStrategyAlways:
 		return Restarts, ""
-	case v1.RunStrategyRerunOnFailure:
-		if beforeRunning(s.VMI) {
+	case v1.RunStrategyRerunOnFailure: // vm.go:1031-1081
+		switch {
+		case deleted && asked:
+			return Restarts, "a start has been asked for"
+		case deleted:
+			return StaysOff, "runStrategy RerunOnFailure starts none in place of a VMI that was deleted"
+		case beforeRunning(s.VMI):
 			return Restarts, "a VMI that has not run yet ends as Failed"
 		}
-		return StaysOffIfClean, ""
-	case v1.RunStrategyManual, v1.RunStrategyOnce, v1.RunStrategyHalted:
+		return StaysOffIfClean, "if its guest shuts down cleanly"
+	case v1.RunStrategyManual: // vm.go:1083-1109
+		if deleted && asked {
+			return Restarts, "a start has been asked for"
+		}
+		return StaysOff, "runStrategy Manual"
+	case v1.RunStrategyOnce, v1.RunStrategyWaitAsReceiver: // vm.go:1136-1172
+		if deleted {
+			return Restarts, fmt.Sprintf("runStrategy %s starts another in place of a VMI that was deleted", strategy)
+		}
+		return StaysOff, "runStrategy " + string(strategy)
+	case v1.RunStrategyHalted:
+		if asked {
+			return Restarts, "a start has been asked for"
+		}
 		return StaysOff, "runStrategy " + string(strategy)
 	}
 	return Unknown, fmt.Sprintf("what runStrategy %s does after a shutdown is not decided here", strategy)
 }
 
+// startAsked says whether the VM's next change of state is a start (hasStartRequest, vm.go).
+func startAsked(vm *v1.VirtualMachine) bool {
+	for _, request := range vm.Status.StateChangeRequests {
+		if request.Action == v1.StartRequest {
+			return true
+		}
+	}
+	return false
+}
+
+// hasToBeRecovered says why the VM's next VMI would not start from the volumes that it runs on: while they are migrated, its
+// template names the new ones, which are not complete, and a VM whose volume migration was broken off is not started
+// (vm.go:1268-1271, 1600-1650).
+func hasToBeRecovered(s Situation) string {
+	for _, condition := range s.VM.Status.Conditions {
+		if condition.Type == v1.VirtualMachineManualRecoveryRequired && condition.Status == corev1.ConditionTrue {
+			return "its volume migration was broken off, and it is not started until its volumes are reassigned"
+		}
+	}
+	state := s.VM.Status.VolumeUpdateState
+	if state == nil || state.VolumeMigrationState == nil || len(s.VMI.Status.MigratedVolumes) == 0 {
+		return ""
+	}
+	return "its volumes are being migrated, and it is not started from them until they are reassigned"
+}
+
 // withoutVM is afterShutdown for a VMI whose owner is no VM that is known.
-func withoutVM(s Situation) (Fate, string) {
+func withoutVM(s Situation) (Outcome, string) {
 	owner := metav1.GetControllerOf(s.VMI)
 	switch {
 	case owner == nil:
 		return StaysOff, "no VM owns it, so nothing starts it again"
-	case owner.Kind == "VirtualMachine" && s.Gaps.VM != "":
-		return Unknown, "whether it starts again: " + s.Gaps.VM
+	case owner.Kind == "VirtualMachine" && s.Unknown.VM != "":
+		return Unknown, "whether it starts again: " + s.Unknown.VM
 	case owner.Kind == "VirtualMachine":
 		return StaysOff, "its VM is gone"
 	case owner.Kind == "VirtualMachineInstanceReplicaSet": // pkg/virt-controller/watch/replicaset/replicaset.go:223-230
@@ -66,16 +117,16 @@ func beforeRunning(vmi *v1.VirtualMachineInstance) bool {
 }
 
 // elsewhere says where a VM that starts again while its node is drained does so.
-func elsewhere(fate Fate, why string, place Place) (Fate, string) {
+func elsewhere(outcome Outcome, why string, place Place) (Outcome, string) {
 	switch {
-	case fate != Restarts && fate != StaysOffIfClean:
-		return fate, why
-	case place.Gap != "":
-		return Unknown, "whether another node can take it: " + place.Gap
+	case outcome != Restarts && outcome != StaysOffIfClean:
+		return outcome, why
+	case place.Unknown != "":
+		return Unknown, "whether another node can take it: " + place.Unknown
 	case place.Bound == "":
-		return fate, why
-	case fate == Restarts:
+		return outcome, why
+	case outcome == Restarts:
 		return RestartsWithNode, place.Bound
 	}
-	return fate, "otherwise it starts when this node is back: " + place.Bound
+	return outcome, join(why, "otherwise it starts when there is a place again: "+place.Bound)
 }

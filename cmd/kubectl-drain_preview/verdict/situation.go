@@ -19,7 +19,8 @@ type Platform struct {
 	BatchSize     int                 // evictions a batch
 	BatchInterval time.Duration       // from the start of one batch to the start of the next
 	Migrations    int                 // that run at once in the whole cluster
-	Gap           string              // why the CR could not be read, if so
+	Outbound      int                 // migrations that run at once from a node
+	Unknown       string              // why the CR could not be read, if so
 }
 
 // KubeVirt's defaults where the CR is silent.
@@ -28,18 +29,25 @@ const (
 	defaultBatchSize     = 10                      // pkg/virt-controller/watch/workload-updater/workload-updater.go:61
 	defaultBatchInterval = time.Minute             // workload-updater.go:60
 	defaultMigrations    = 5                       // pkg/virt-config/virt-config.go:45
+	defaultOutbound      = 2                       // pkg/virt-config/virt-config.go:46
 )
 
 // NewPlatform reads a KubeVirt CR.
 func NewPlatform(cr *v1.KubeVirt) Platform {
 	p := Platform{
 		Strategy: defaultStrategy, BatchSize: defaultBatchSize, BatchInterval: defaultBatchInterval, Migrations: defaultMigrations,
+		Outbound: defaultOutbound,
 	}
 	if strategy := cr.Spec.Configuration.EvictionStrategy; strategy != nil {
 		p.Strategy = *strategy
 	}
-	if migrations := cr.Spec.Configuration.MigrationConfiguration; migrations != nil && migrations.ParallelMigrationsPerCluster != nil {
-		p.Migrations = int(*migrations.ParallelMigrationsPerCluster)
+	if migrations := cr.Spec.Configuration.MigrationConfiguration; migrations != nil {
+		if migrations.ParallelMigrationsPerCluster != nil {
+			p.Migrations = int(*migrations.ParallelMigrationsPerCluster)
+		}
+		if migrations.ParallelOutboundMigrationsPerNode != nil {
+			p.Outbound = int(*migrations.ParallelOutboundMigrationsPerNode)
+		}
 	}
 	updates := cr.Spec.WorkloadUpdateStrategy
 	for _, method := range updates.WorkloadUpdateMethods {
@@ -65,23 +73,29 @@ type Situation struct {
 	Launcher *corev1.Pod
 	// Hotplug are the VMI's hotplug pods (hp-volume-…) on the node.
 	Hotplug []*corev1.Pod
-	// Migrating says that a migration of the VMI has not ended yet.
-	Migrating bool
+	// Launchers are all of the VMI's launchers that have not ended, on any node or on none yet.
+	Launchers []*corev1.Pod
+	// Migrations are all that name the VMI.
+	Migrations []*v1.VirtualMachineInstanceMigration
+	// Node is the one of the situation's pods; nil if it is not known.
+	Node *corev1.Node
+	// Now is when all this was so.
+	Now time.Time
 	// Budgets are the PodDisruptionBudgets that select the launcher.
 	Budgets []*policyv1.PodDisruptionBudget
-	// Migrated and Restarted are whether another node could take the VMI in a migration, and its VM's next VMI.
+	// Migrated and Restarted are whether another node could take the VMI in a migration, and its VM's next VMI, while all
+	// that leave this node ask for room.
 	Migrated, Restarted Place
-	Gaps                Gaps
+	Unknown             Unread
 }
 
-// Place is whether a node other than this one could take a VM, by its selectors, its tolerations and its volumes.
-// Capacity is not looked at.
+// Place is whether a node other than this one takes a VM.
 type Place struct {
-	Bound string // what keeps the VM on this node; "" if another node could take it
-	Gap   string // why that is not known, if it is not
+	Bound   string // why none does; "" if one does
+	Unknown string // why that is not known, if it is not
 }
 
-// Gaps are the facts that could not be read, each with its reason; "" is none.
-type Gaps struct {
-	VM, Pods, Budgets string
+// Unread are the facts that could not be read, each with its reason; "" is none.
+type Unread struct {
+	VM, Pods, Budgets, Migrations, Nodes string
 }

@@ -8,11 +8,11 @@ import v1 "kubevirt.io/api/core/v1"
 type Source string
 
 const (
-	Own     Source = "own"     // the VM's template says it
-	Stamped Source = "stamped" // virt-api wrote the cluster's when the VMI was created (pkg/defaults/defaults.go:208-211)
-	Cluster Source = "cluster" // the VMI carries none, so the cluster's counts at each eviction
-	// OwnOrStamped is for a VMI without a VM: nothing tells what its creator wrote.
-	OwnOrStamped Source = "own or stamped"
+	Own       Source = "own"       // the VM's template says it
+	Defaulted Source = "defaulted" // virt-api wrote the cluster's when the VMI was created (pkg/defaults/defaults.go:208-211)
+	Cluster   Source = "cluster"   // the VMI carries none, so the cluster's counts at each eviction
+	// OwnOrDefaulted is for a VMI without a VM: nothing tells what its creator wrote.
+	OwnOrDefaulted Source = "own or defaulted"
 	// NoSource is for a VMI whose VM could not be read.
 	NoSource Source = "unknown"
 )
@@ -31,15 +31,15 @@ func SourceOf(s Situation) Source {
 	switch {
 	case carried == nil:
 		return Cluster
-	case s.VM == nil && s.Gaps.VM != "":
+	case s.VM == nil && s.Unknown.VM != "":
 		return NoSource
 	case s.VM == nil:
-		return OwnOrStamped
+		return OwnOrDefaulted
 	}
 	if own := templateOf(s.VM).EvictionStrategy; own != nil && *own == *carried {
 		return Own
 	}
-	return Stamped
+	return Defaulted
 }
 
 // AfterRestart is the strategy that the VM's next VMI will carry.

@@ -15,8 +15,8 @@ func Upgrade(p Platform, s Situation) Upgraded {
 	switch vmi := s.VMI; {
 	case vmi == nil:
 		return Upgraded{Nothing, "its VMI is gone", false}
-	case p.Gap != "":
-		return Upgraded{Unknown, p.Gap, false}
+	case p.Unknown != "":
+		return Upgraded{Unknown, p.Unknown, false}
 	case vmi.IsFinal():
 		return Upgraded{Nothing, "it has ended", false}
 	case vmi.DeletionTimestamp != nil:
@@ -26,7 +26,7 @@ func Upgrade(p Platform, s Situation) Upgraded {
 	case !vmi.IsRunning():
 		return Upgraded{Unknown, fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(vmi)), false}
 	case p.LiveMigrates && vmi.IsMigratable():
-		return moved(s, false)
+		return moved(p, s, false)
 	case p.LiveMigrates && len(vmi.Status.MigratedVolumes) > 0:
 		return Upgraded{Unknown, "its volumes are being migrated, and it with them if they can be", false}
 	case !p.Evicts:
@@ -39,8 +39,8 @@ func Upgrade(p Platform, s Situation) Upgraded {
 
 // evicted is for a VMI whose launcher the updater evicts, as kubectl drain does.
 func evicted(p Platform, s Situation) Upgraded {
-	if s.Gaps.Pods != "" {
-		return Upgraded{Unknown, s.Gaps.Pods, true}
+	if s.Unknown.Pods != "" {
+		return Upgraded{Unknown, s.Unknown.Pods, true}
 	}
 	if s.Launcher == nil {
 		return Upgraded{Nothing, "it has no launcher", false}
@@ -52,26 +52,25 @@ func evicted(p Platform, s Situation) Upgraded {
 		if p.Carried(s.VMI) == v1.EvictionStrategyExternal {
 			return Upgraded{OwnerDecides, "External: it is marked, and stays on the old launcher until its owner acts", true}
 		}
-		return moved(s, true) // the eviction marks it, and the evacuation migrates it
+		return moved(p, s, true) // the eviction marks it, and the evacuation migrates it
 	}
-	if s.Gaps.Budgets != "" {
-		return Upgraded{Unknown, s.Gaps.Budgets, true}
+	if s.Unknown.Budgets != "" {
+		return Upgraded{Unknown, s.Unknown.Budgets, true}
 	}
-	if held := heldByBudget(s.Launcher, s.Budgets); held != "" {
+	if held := HeldByBudget(s.Launcher, s.Budgets); held != "" {
 		return Upgraded{Refused, held, true}
 	}
-	fate, why := afterShutdown(s) // its node stays, so it may start there again
-	return Upgraded{fate, why, true}
+	outcome, why := afterShutdown(s) // its node stays, so it may start there again
+	return Upgraded{outcome, why, true}
 }
 
 // moved is for a VMI that is migrated to a new launcher, which never is on the node it leaves
 // (pkg/virt-controller/watch/migration/migration.go:889-910).
-func moved(s Situation, inBatch bool) Upgraded {
-	switch {
-	case s.Migrated.Gap != "":
-		return Upgraded{Unknown, "whether another node can take it: " + s.Migrated.Gap, inBatch}
-	case s.Migrated.Bound != "":
-		return Upgraded{Refused, "it can migrate, but to no other node: " + s.Migrated.Bound, inBatch}
+func moved(p Platform, s Situation, inBatch bool) Upgraded {
+	switch drained := moves(p, s, inBatch); drained.End {
+	case Waits:
+		return Upgraded{Refused, drained.Why, inBatch}
+	default:
+		return Upgraded{drained.Outcome, drained.Why, inBatch}
 	}
-	return Upgraded{Migrates, "", inBatch}
 }

@@ -5,11 +5,13 @@ package inputs
 import (
 	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 )
 
@@ -97,19 +99,15 @@ var derived = []struct {
 
 // Generator makes inputs. It is deterministic: one seed, one sequence.
 type Generator struct {
-	root   *node
+	root   node
 	rng    *rand.Rand
 	accept func(string) bool
 }
 
-// New reads a schema. Values that the schema cannot judge are judged by accept, which says whether the
+// New makes values for a schema. Values that the schema cannot judge are judged by accept, which says whether the
 // chart takes a values file: what is changed must have been valid before.
-func New(schema []byte, seed uint64, accept func(valuesYAML string) bool) (*Generator, error) {
-	root, err := parse(schema)
-	if err != nil {
-		return nil, err
-	}
-	return &Generator{root: root, rng: rand.New(rand.NewPCG(seed, 0)), accept: accept}, nil
+func New(schema *jsonschema.Schema, seed uint64, accept func(valuesYAML string) bool) *Generator {
+	return &Generator{root: at(schema), rng: rand.New(rand.NewPCG(seed, 0)), accept: accept}
 }
 
 // Round returns one input for every place of the schema and every change that it can take, in random
@@ -118,7 +116,8 @@ func (g *Generator) Round() ([]Input, error) {
 	var round []Input
 	for _, place := range g.root.places(nil) {
 		var bases []base
-		for tries := 0; len(bases) < 3 && tries < 60; tries++ {
+		// Several, since a value elsewhere in a base may allow what stands at the place, and hide a fault.
+		for tries := 0; len(bases) < 6 && tries < 1000; tries++ {
 			if made := g.base(place); g.accept(made.yaml("", false)) {
 				bases = append(bases, made)
 			}
@@ -139,7 +138,7 @@ func (g *Generator) Valid() string { return g.base(nil).with(g.root.valid(g.rng,
 type base struct {
 	document any
 	place    []string
-	node     *node
+	node     node
 	// holed is the document's text with the hole in the place.
 	holed string
 }
@@ -147,18 +146,11 @@ type base struct {
 func (g *Generator) base(place []string) base {
 	var trail []string
 	document := g.root.valid(g.rng, place, &trail)
-	at := g.root
+	there := g.root
 	for _, step := range place {
-		switch {
-		case strings.HasPrefix(step, keyFrom):
-			at = at.PatternProperties[step[len(keyFrom):]]
-		case at.Items != nil:
-			at = at.Items
-		default:
-			at = at.Properties[step]
-		}
+		there = there.children()[step]
 	}
-	made := base{document: document, place: trail, node: at}
+	made := base{document: document, place: trail, node: there}
 	made.holed = made.with(hole)
 	return made
 }
@@ -176,7 +168,7 @@ func (g *Generator) changes(bases []base) []Input {
 		add(b, strconv.Quote(value)+" as it stands", b.yaml(value, true))
 	}
 	n := bases[0].node
-	if n.Properties == nil && n.PatternProperties == nil && n.Items == nil {
+	if len(n.children()) == 0 {
 		for _, value := range quoted {
 			b := next()
 			add(b, "the string "+text(value), b.yaml(text(value), true))
@@ -199,17 +191,19 @@ func (g *Generator) changes(bases []base) []Input {
 			}
 		}
 	}
-	for _, bound := range []*float64{n.Minimum, n.Maximum} {
+	for _, bound := range []*big.Rat{n.Minimum, n.Maximum} {
 		if bound != nil {
-			for _, value := range []float64{*bound - 1, *bound, *bound + 1} {
+			for _, value := range []int64{whole(bound) - 1, whole(bound), whole(bound) + 1} {
 				b := next()
-				add(b, "a bound, or one beside it", b.yaml(strconv.FormatFloat(value, 'f', -1, 64), true))
+				add(b, "a bound, or one beside it", b.yaml(strconv.FormatInt(value, 10), true))
 			}
 		}
 	}
-	for _, value := range n.Enum {
-		b := next()
-		add(b, "another of the enum", b.yaml(text(value), true))
+	if n.Enum != nil {
+		for _, value := range n.Enum.Values {
+			b := next()
+			add(b, "another of the enum", b.yaml(text(value), true))
+		}
 	}
 	b := next()
 	switch value := b.value().(type) {

@@ -22,11 +22,20 @@ const schema = `{
   }
 }`
 
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("file:///a.json", document))
+	compiled, err := compiler.Compile("file:///a.json")
+	require.NoError(t, err)
+	return compiled
+}
+
 func round(t *testing.T, seed uint64) []Input {
 	t.Helper()
-	generator, err := New([]byte(schema), seed, func(string) bool { return true })
-	require.NoError(t, err)
-	all, err := generator.Round()
+	all, err := New(compiled(t), seed, func(string) bool { return true }).Round()
 	require.NoError(t, err)
 	return all
 }
@@ -77,14 +86,8 @@ func TestEveryConstraintIsBrokenAlone(t *testing.T) {
 }
 
 func TestWithoutAChangeAnInputIsValid(t *testing.T) {
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
-	require.NoError(t, err)
-	compiler := jsonschema.NewCompiler()
-	require.NoError(t, compiler.AddResource("file:///a.json", document))
-	compiled, err := compiler.Compile("file:///a.json")
-	require.NoError(t, err)
-	generator, err := New([]byte(schema), 1, func(string) bool { return true })
-	require.NoError(t, err)
+	compiled := compiled(t)
+	generator := New(compiled, 1, func(string) bool { return true })
 	for range 200 {
 		values := map[string]any{}
 		text := generator.Valid()
@@ -94,9 +97,8 @@ func TestWithoutAChangeAnInputIsValid(t *testing.T) {
 }
 
 func TestAPlaceThatNoValidValuesReachIsAnError(t *testing.T) {
-	generator, err := New([]byte(schema), 1, func(text string) bool { return !strings.Contains(text, "ratio") })
-	require.NoError(t, err)
-	_, err = generator.Round()
+	generator := New(compiled(t), 1, func(text string) bool { return !strings.Contains(text, "ratio") })
+	_, err := generator.Round()
 	assert.ErrorContains(t, err, "ratio: no valid values were found")
 }
 

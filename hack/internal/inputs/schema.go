@@ -2,106 +2,68 @@ package inputs
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
 )
 
 // node is one place of a schema, with the keywords that say what fits there.
-type node struct {
-	Ref               string           `json:"$ref"`
-	Type              any              `json:"type"`
-	Properties        map[string]*node `json:"properties"`
-	PatternProperties map[string]*node `json:"patternProperties"`
-	Items             *node            `json:"items"`
-	Required          []string         `json:"required"`
-	Enum              []any            `json:"enum"`
-	Examples          []any            `json:"examples"`
-	Pattern           string           `json:"pattern"`
-	MaxLength         *int             `json:"maxLength"`
-	Minimum           *float64         `json:"minimum"`
-	Maximum           *float64         `json:"maximum"`
-	Definitions       map[string]*node `json:"definitions"`
-	Defs              map[string]*node `json:"$defs"`
-	Closed            json.RawMessage  `json:"additionalProperties"`
-	PropertyNames     map[string]any   `json:"propertyNames"`
-	pattern           *regexp.Regexp
+type node struct{ *jsonschema.Schema }
+
+// at is the schema that holds for a place: a reference leads to it.
+func at(schema *jsonschema.Schema) node {
+	for schema.Ref != nil {
+		schema = schema.Ref
+	}
+	return node{schema}
 }
 
-// parse reads a schema and puts every definition in the place of its reference.
-func parse(schema []byte) (*node, error) {
-	root := &node{}
-	if err := json.Unmarshal(schema, root); err != nil {
-		return nil, err
+// children are the places below: of an object by key, where a pattern's key starts with keyFrom, of a list its item.
+func (n node) children() map[string]node {
+	below := map[string]node{}
+	for key, schema := range n.Properties {
+		below[key] = at(schema)
 	}
-	return root, root.resolve(root, 0)
+	for pattern, schema := range n.PatternProperties {
+		below[keyFrom+pattern.String()] = at(schema)
+	}
+	if item, ok := n.item(); ok {
+		below["0"] = item
+	}
+	return below
 }
 
-func (n *node) resolve(root *node, depth int) error {
-	if depth > 50 {
-		return fmt.Errorf("the schema nests more than 50 levels, or refers to itself")
+func (n node) item() (node, bool) {
+	schema := n.Items2020
+	if before, ok := n.Items.(*jsonschema.Schema); ok { // until draft 2020-12
+		schema = before
 	}
-	if n.Ref != "" {
-		name := n.Ref[strings.LastIndex(n.Ref, "/")+1:]
-		target := root.Definitions[name]
-		if target == nil {
-			target = root.Defs[name]
-		}
-		if target == nil {
-			return fmt.Errorf("%s: only references to definitions of the same file are understood", n.Ref)
-		}
-		*n = *target
+	if schema == nil {
+		return node{}, false
 	}
-	if n.Pattern != "" {
-		var err error
-		if n.pattern, err = regexp.Compile(n.Pattern); err != nil {
-			return err
-		}
-	}
-	children := slices.Concat(slices.Collect(maps.Values(n.Properties)), slices.Collect(maps.Values(n.PatternProperties)))
-	if n.Items != nil {
-		children = append(children, n.Items)
-	}
-	for _, child := range children {
-		if err := child.resolve(root, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return at(schema), true
 }
 
-// types lists what the place may hold, null last: a valid document is rather one that says something.
-func (n *node) types() []string {
-	var types []string
-	switch declared := n.Type.(type) {
-	case string:
-		types = []string{declared}
-	case []any:
-		for _, t := range declared {
-			if name, ok := t.(string); ok && name != "null" {
-				types = append(types, name)
-			}
-		}
+// types lists what the place may hold but null: a valid document is rather one that says something.
+func (n node) types() []string {
+	if n.Types == nil {
+		return nil
 	}
-	return types
+	return slices.DeleteFunc(n.Types.ToStrings(), func(name string) bool { return name == "null" })
 }
 
 // places lists every place of the schema as a path through a document; a list stands for its first item.
-func (n *node) places(path []string) [][]string {
+func (n node) places(path []string) [][]string {
 	all := [][]string{path}
-	for _, key := range slices.Sorted(maps.Keys(n.Properties)) {
-		all = append(all, n.Properties[key].places(append(slices.Clone(path), key))...)
-	}
-	for _, pattern := range slices.Sorted(maps.Keys(n.PatternProperties)) {
-		all = append(all, n.PatternProperties[pattern].places(append(slices.Clone(path), keyFrom+pattern))...)
-	}
-	if n.Items != nil {
-		all = append(all, n.Items.places(append(slices.Clone(path), "0"))...)
+	below := n.children()
+	for _, step := range slices.Sorted(maps.Keys(below)) {
+		all = append(all, below[step].places(append(slices.Clone(path), step))...)
 	}
 	return all
 }
@@ -110,99 +72,101 @@ func (n *node) places(path []string) [][]string {
 const keyFrom = "\x00"
 
 // valid makes a value that fits the place, and notes in trail under which keys it put the given path.
-func (n *node) valid(rng *rand.Rand, path []string, trail *[]string) any {
-	if len(n.Enum) > 0 && len(path) == 0 {
-		return n.Enum[rng.IntN(len(n.Enum))]
+func (n node) valid(rng *rand.Rand, path []string, trail *[]string) any {
+	if n.Enum != nil && len(path) == 0 {
+		return n.Enum.Values[rng.IntN(len(n.Enum.Values))]
 	}
 	types := n.types()
+	if len(types) == 0 && len(path) == 0 { // anything fits, so what it is meant for is all that is known
+		return append(slices.Clone(n.Examples), nil)[rng.IntN(len(n.Examples)+1)]
+	}
 	if len(types) == 0 {
-		return nil
+		types = []string{"object"}
 	}
 	kind := types[rng.IntN(len(types))]
+	item, isList := n.item()
 	if len(path) > 0 {
 		kind = "object"
-		if n.Items != nil {
+		if isList {
 			kind = "array"
 		}
+	}
+	step := func(below bool, next node, key string) any {
+		if !below {
+			return next.valid(rng, nil, nil)
+		}
+		*trail = append(*trail, key)
+		return next.valid(rng, path[1:], trail)
 	}
 	switch kind {
 	case "object":
 		object := map[string]any{}
-		for _, key := range slices.Sorted(maps.Keys(n.Properties)) {
+		children := n.children()
+		for _, key := range slices.Sorted(maps.Keys(children)) {
 			below := len(path) > 0 && path[0] == key
-			if !below && !slices.Contains(n.Required, key) && rng.IntN(3) == 0 {
-				continue
+			if pattern, ok := strings.CutPrefix(key, keyFrom); ok {
+				name := fromPattern(rng, pattern, 40)
+				object[name] = step(below, children[key], name)
+			} else if below || slices.Contains(n.Required, key) || rng.IntN(3) > 0 {
+				object[key] = step(below, children[key], key)
 			}
-			object[key] = n.Properties[key].step(rng, path, trail, below, key)
-		}
-		for _, pattern := range slices.Sorted(maps.Keys(n.PatternProperties)) {
-			below := len(path) > 0 && path[0] == keyFrom+pattern
-			key := fromPattern(rng, pattern, 40)
-			object[key] = n.PatternProperties[pattern].step(rng, path, trail, below, key)
 		}
 		return object
 	case "array":
 		list := []any{}
 		for i := range 1 + rng.IntN(3) {
-			item := n.Items.step(rng, path, trail, i == 0 && len(path) > 0, "0")
-			if !slices.ContainsFunc(list, func(other any) bool { return text(other) == text(item) }) {
-				list = append(list, item)
+			made := step(i == 0 && len(path) > 0, item, "0")
+			if !slices.ContainsFunc(list, func(other any) bool { return text(other) == text(made) }) {
+				list = append(list, made)
 			}
 		}
 		return list
 	case "boolean":
 		return rng.IntN(2) == 0
 	case "integer", "number":
-		low, high := 1.0, 1e6
+		low, high := int64(1), int64(1e6)
 		if n.Minimum != nil {
-			low = *n.Minimum
+			low = whole(n.Minimum)
 		}
 		if n.Maximum != nil {
-			high = *n.Maximum
+			high = whole(n.Maximum)
 		}
 		if rng.IntN(2) == 0 {
 			high = min(high, low+100)
 		}
-		return int64(low + float64(rng.Int64N(int64(high-low)+1)))
+		return low + rng.Int64N(high-low+1)
 	}
 	return n.validString(rng)
 }
 
-func (n *node) step(rng *rand.Rand, path []string, trail *[]string, below bool, key string) any {
-	if !below {
-		return n.valid(rng, nil, nil)
-	}
-	*trail = append(*trail, key)
-	return n.valid(rng, path[1:], trail)
-}
+// whole is a bound; no schema of ours has one with a fraction.
+func whole(bound *big.Rat) int64 { return bound.Num().Int64() / bound.Denom().Int64() }
 
-func (n *node) validString(rng *rand.Rand) string {
+func (n node) validString(rng *rand.Rand) string {
 	var examples []string
 	for _, example := range n.Examples {
 		if s, ok := example.(string); ok {
 			examples = append(examples, s)
 		}
 	}
-	if n.Pattern == "" || len(examples) > 0 && rng.IntN(2) == 0 {
-		return append(examples, "word")[0]
+	if len(examples) > 0 && (n.Pattern == nil || rng.IntN(2) == 0) {
+		return examples[rng.IntN(len(examples))]
+	}
+	if n.Pattern == nil {
+		return "word"
 	}
 	longest := 200
 	if n.MaxLength != nil {
 		longest = *n.MaxLength
 	}
-	for range 50 {
-		if s := fromPattern(rng, n.Pattern, 40); s != "" && n.fits(s) && utf8.RuneCountInString(s) <= longest {
-			return s
-		}
-	}
-	return append(examples, "")[0]
+	return fromPattern(rng, n.Pattern.String(), longest)
 }
 
-func (n *node) fits(s string) bool { return n.pattern == nil || n.pattern.MatchString(s) }
+func (n node) fits(s string) bool { return n.Pattern == nil || n.Pattern.MatchString(s) }
 
 // ofLength stretches a valid string to a length at which it still fits the pattern, so that the length
 // is all that can be wrong with it.
-func (n *node) ofLength(s string, length int) (string, bool) {
+func (n node) ofLength(s string, length int) (string, bool) {
 	missing := length - utf8.RuneCountInString(s)
 	if missing <= 0 || s == "" {
 		return s, missing == 0
@@ -218,64 +182,15 @@ func (n *node) ofLength(s string, length int) (string, bool) {
 	return "", false
 }
 
-// fromPattern makes a string that a regular expression matches, printable where the pattern lets it.
+// fromPattern makes a string that a regular expression matches, empty if none of the first fifty is short enough.
 func fromPattern(rng *rand.Rand, pattern string, longest int) string {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return ""
-	}
-	var b strings.Builder
-	write(rng, &b, parsed.Simplify(), longest)
-	return b.String()
-}
-
-func write(rng *rand.Rand, b *strings.Builder, re *syntax.Regexp, longest int) {
-	repeat := func(low, high int) {
-		if b.Len() > longest {
-			high = low
-		}
-		// Short strings are likelier: two numbers of the same length are more often near each other.
-		for range low + rng.IntN(rng.IntN(high-low+1)+1) {
-			write(rng, b, re.Sub[0], longest)
+	generator := rapid.StringMatching(pattern)
+	for range 50 {
+		if s := generator.Example(rng.Int()); s != "" && utf8.RuneCountInString(s) <= longest {
+			return s
 		}
 	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		b.WriteString(string(re.Rune))
-	case syntax.OpCharClass:
-		var printable []rune
-		for i := 0; i < len(re.Rune); i += 2 {
-			for r := max(re.Rune[i], ' '); r <= min(re.Rune[i+1], 'ž'); r++ {
-				if r <= '~' || r >= 'À' {
-					printable = append(printable, r)
-				}
-			}
-		}
-		if len(printable) == 0 {
-			printable = []rune{re.Rune[0]}
-		}
-		b.WriteRune(printable[rng.IntN(len(printable))])
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		b.WriteRune('a' + rune(rng.IntN(26)))
-	case syntax.OpCapture, syntax.OpConcat:
-		for _, sub := range re.Sub {
-			write(rng, b, sub, longest)
-		}
-	case syntax.OpAlternate:
-		write(rng, b, re.Sub[rng.IntN(len(re.Sub))], longest)
-	case syntax.OpStar:
-		repeat(0, 8)
-	case syntax.OpPlus:
-		repeat(1, 8)
-	case syntax.OpQuest:
-		repeat(0, 1)
-	case syntax.OpRepeat:
-		high := re.Max
-		if high < 0 {
-			high = re.Min + 8
-		}
-		repeat(re.Min, high)
-	}
+	return ""
 }
 
 // text is a value in JSON, which is also YAML.

@@ -15,10 +15,12 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+
+	facts "cozy-kubevirt/internal/chart"
 )
 
 // Namespace is the namespace of every release that Render pretends to install.
-const Namespace = "cozy-kubevirt"
+const Namespace = facts.Namespace
 
 // Chart is a chart in memory. It is never changed: With returns another one.
 type Chart struct {
@@ -67,6 +69,9 @@ const (
 	schemaURL  = "file:///" + schemaFile
 )
 
+// Schema is the chart's compiled values.schema.json, nil if it has none.
+func (c *Chart) Schema() *jsonschema.Schema { return c.schema }
+
 // Validate says in Helm's words why the schema refuses values that are merged with the chart's defaults.
 func (c *Chart) Validate(values map[string]any) error {
 	if c.schema == nil {
@@ -77,6 +82,7 @@ func (c *Chart) Validate(values map[string]any) error {
 		return nil
 	}
 	reason := strings.TrimPrefix(err.Error(), "jsonschema validation failed with '"+schemaURL+"#'\n")
+	//nolint:staticcheck // these are Helm's own words, line end included
 	return fmt.Errorf("values don't meet the specifications of the schema(s) in the following chart(s):\n%s:\n%s\n", c.helm.Name(), reason)
 }
 

@@ -111,7 +111,7 @@ func TestP06_AVMsOwnStrategyWinsOverTheClustersBothWays(t *testing.T) {
 }
 
 // pkg/defaults/defaults.go:208-211, called on a create only (mutators/vmi-mutator.go:111,123).
-func TestP07_AVMICreatedBeforeTheSwitchKeepsLiveMigrateUntilItIsRestarted(t *testing.T) {
+func TestP07_AVMIFromBeforeTheSwitchKeepsLiveMigrateUntilARestart(t *testing.T) {
 	now := clusterConfig(t, rendered(t))
 	old := create(t, clusterConfig(t, withStrategy(rendered(t), migrate)), newVMI(unset))
 	require.NotNil(t, old.Spec.EvictionStrategy, "P7: the mutating webhook stamps the cluster's strategy on a new VMI")
@@ -170,7 +170,7 @@ func TestP08_ADryRunGetsTheSameAnswerAndMarksNothing(t *testing.T) {
 
 // The descheduler takes a refusal for a migration under way when its text says so, and then does not evict more VMs
 // in its stead. It looks for "Eviction triggered evacuation" (kubernetes-sigs/descheduler, pkg/descheduler/evictions).
-func TestP11_TheDeschedulersEvictionIsMarkedWithItsSourceAndTheMessageKeepsItsForm(t *testing.T) {
+func TestP11_TheDeschedulersEvictionIsMarkedAndItsMessageKeepsItsForm(t *testing.T) {
 	seen := 0
 	for _, j := range askAll(t) {
 		source := j.after.Annotations[v1.EvictionSourceAnnotation]

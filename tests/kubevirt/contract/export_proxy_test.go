@@ -4,9 +4,7 @@ package contract
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,6 +16,7 @@ import (
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
+	"cozy-kubevirt/tests/kubevirt/internal/modules"
 )
 
 func TestP20_TheIngressLeadsToTheServiceThatKubeVirtCreates(t *testing.T) {
@@ -97,9 +96,7 @@ func renderRoute(t *testing.T, set string, apiVersions ...string) *chart.Release
 // tlsRouteCRD is the CRD from the Gateway API module that go.mod pins.
 func tlsRouteCRD(t *testing.T, channel string) *extv1.CustomResourceDefinition {
 	t.Helper()
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
-	require.NoError(t, err)
-	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", channel, "gateway.networking.k8s.io_tlsroutes.yaml"))
+	raw, err := os.ReadFile(filepath.Join(modules.Dir(t, "sigs.k8s.io/gateway-api"), "config", "crd", channel, "gateway.networking.k8s.io_tlsroutes.yaml"))
 	require.NoError(t, err)
 	crd := &extv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.Unmarshal(raw, crd))

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	k8sv1 "k8s.io/api/core/v1"
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +28,7 @@ import (
 	virtconfig "kubevirt.io/kubevirt/pkg/virt-config"
 
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
+	"cozy-kubevirt/tests/kubevirt/internal/configuration"
 )
 
 // informer is always in sync; add, update and remove tell the controllers that listen.
@@ -105,14 +105,10 @@ func (c *client) KubeVirt(ns string) kubecli.KubeVirtInterface {
 	return c.virt.KubevirtV1().KubeVirts(ns)
 }
 
-// deployed is the CR as virt-operator leaves it: KubeVirt heeds no configuration before its phase is set, and updates
-// no workload before it is Deployed (pkg/virt-config/configuration.go:366, pkg/virt-controller/watch/workload-updater/workload-updater.go:451).
+// deployed is the CR as virt-operator leaves it.
 func deployed(cr *v1.KubeVirt) *v1.KubeVirt {
-	cr = cr.DeepCopy()
+	cr = configuration.Deployed(cr)
 	cr.Namespace = chart.Namespace
-	cr.ResourceVersion = "1"
-	cr.Status.Phase = v1.KubeVirtPhaseDeployed
-	cr.Status.DefaultArchitecture = "amd64"
 	return cr
 }
 
@@ -129,11 +125,8 @@ func withStrategy(cr *v1.KubeVirt, strategy v1.EvictionStrategy) *v1.KubeVirt {
 // clusterConfig is what KubeVirt's components make of a CR.
 func clusterConfig(t testing.TB, cr *v1.KubeVirt) *virtconfig.ClusterConfig {
 	t.Helper()
-	crds, kubeVirts := newInformer(), newInformer()
-	config, err := virtconfig.NewClusterConfigWithCPUArch(crds, kubeVirts, chart.Namespace, "amd64")
+	config, _, err := configuration.Of(deployed(cr))
 	require.NoError(t, err)
-	require.NoError(t, crds.indexer.Add(&extv1.CustomResourceDefinition{}))
-	require.NoError(t, kubeVirts.indexer.Add(deployed(cr)))
 	return config
 }
 

@@ -23,7 +23,7 @@ const nonEvictable = "kubevirt_vmi_non_evictable"
 
 // pkg/monitoring/metrics/virt-controller/vmistats_collector.go:349-373, pkg/monitoring/rules/alerts/vms.go:68-73. All
 // VMIs in one scrape: the collector reads its stores from package variables, which a process sets once.
-func TestP21_TheMetricNamesExactlyTheVMIsThatStillCarryLiveMigrateAndCannotMigrate(t *testing.T) {
+func TestP21_TheMetricNamesTheVMIsOfLiveMigrateThatCannotMigrate(t *testing.T) {
 	cr := rendered(t)
 	before, now := clusterConfig(t, withStrategy(cr, migrate)), clusterConfig(t, cr)
 	vmis, want := newInformer(), map[string]float64{}

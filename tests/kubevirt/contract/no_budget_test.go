@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
+	"cozy-kubevirt/tests/kubevirt/internal/modules"
 )
 
 // pkg/virt-controller/watch/drain/disruptionbudget/disruptionbudget.go:353-406.
@@ -59,20 +59,18 @@ func TestP09_TheDisruptionBudgetControllerOnlyTakesAway(t *testing.T) {
 // No other component creates one for a VMI: what writes one is virt-operator's, for KubeVirt's own
 // Deployments (pkg/virt-operator/resource/apply/apps.go:459).
 func TestP09_NothingInKubeVirtCreatesABudgetForAVMI(t *testing.T) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "kubevirt.io/kubevirt").Output()
-	require.NoError(t, err)
-	pkg := filepath.Join(strings.TrimSpace(string(dir)), "pkg")
+	pkg := filepath.Join(modules.Dir(t, modules.KubeVirt), "pkg")
 	uses, writes := 0, []string{}
 	require.NoError(t, filepath.WalkDir(pkg, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
 			strings.Contains(path, filepath.Join("pkg", "virt-operator")) {
 			return err
 		}
-		source, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(source, []byte("PodDisruptionBudgets(")) {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("PodDisruptionBudgets(")) {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}

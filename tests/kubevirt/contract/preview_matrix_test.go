@@ -111,10 +111,10 @@ func TestPreviewOfADrainIsWhatTheWebhooksAnswerComesTo(t *testing.T) {
 		case carries(j.situation) == external:
 			fate, end = preview.OwnerDecides, preview.Waits
 		}
-		assert.Equal(t, fate, predicted.Fate, j.situation)
+		assert.Equal(t, fate, predicted.Outcome, j.situation)
 		assert.Equal(t, end, predicted.End, j.situation)
 
-		source := preview.Stamped
+		source := preview.Defaulted
 		if j.own != unset {
 			source = preview.Own
 		}

@@ -89,10 +89,10 @@ func compareWithTheUpdater(t *testing.T, cr *v1.KubeVirt) {
 		case askedFor(u.refused, name):
 			did = preview.Refused
 		}
-		if verdict.Fate == preview.Unknown { // it claims nothing; the updater has not acted yet
-			verdict.Fate = preview.Nothing
+		if verdict.Outcome == preview.Unknown { // it claims nothing; the updater has not acted yet
+			verdict.Outcome = preview.Nothing
 		}
-		assert.Equal(t, did, verdict.Fate, "%s: %s", name, verdict.Why)
+		assert.Equal(t, did, verdict.Outcome, "%s: %s", name, verdict.Why)
 		assert.Equal(t, askedFor(u.evictions, name) || askedFor(u.refused, name), verdict.InBatch, "asked for in a batch: %s", name)
 		count("previewed upgrades", 1)
 	}

@@ -23,7 +23,7 @@ func TestPreviewAgreesWithTheVMControllerOnEveryRunStrategy(t *testing.T) {
 	} {
 		definitions[string(strategy)] = func(vm *v1.VirtualMachine) { vm.Spec.RunStrategy = &strategy }
 	}
-	returns := map[preview.Fate]map[v1.VirtualMachineInstancePhase]bool{
+	returns := map[preview.Outcome]map[v1.VirtualMachineInstancePhase]bool{
 		preview.Restarts:        {v1.Succeeded: true, v1.Failed: true},
 		preview.StaysOffIfClean: {v1.Succeeded: false, v1.Failed: true},
 		preview.StaysOff:        {v1.Succeeded: false, v1.Failed: false},
@@ -37,7 +37,7 @@ func TestPreviewAgreesWithTheVMControllerOnEveryRunStrategy(t *testing.T) {
 				running.Status.NodeName = here
 				predicted := preview.Drain(preview.NewPlatform(cr),
 					preview.Situation{VMI: running, VM: definition, Launcher: podsOf(running, source)[0]})
-				require.Contains(t, returns, predicted.Fate)
+				require.Contains(t, returns, predicted.Outcome)
 
 				ended := vmiOf(t, cr, definition, phase)
 				ended.UID = "uid-of-the-evicted"
@@ -46,7 +46,7 @@ func TestPreviewAgreesWithTheVMControllerOnEveryRunStrategy(t *testing.T) {
 					m.reconcile()
 				}
 				vmi := m.vmi()
-				assert.Equal(t, vmi != nil && vmi.UID != ended.UID, returns[predicted.Fate][phase], "the preview says: %s", predicted.Fate)
+				assert.Equal(t, vmi != nil && vmi.UID != ended.UID, returns[predicted.Outcome][phase], "the preview says: %s", predicted.Outcome)
 				count("previewed run strategies", 1)
 			})
 		}

@@ -17,13 +17,6 @@ import (
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
 )
 
-// deprecatedInTheCRD are fields that the values leave out on purpose: KubeVirt warns about each of them on every
-// update (pkg/virt-operator/webhooks/kubevirt-update-admitter.go:132-147).
-var deprecatedInTheCRD = []string{
-	"mediatedDevicesConfiguration.mediatedDevicesTypes",
-	"mediatedDevicesConfiguration.nodeMediatedDeviceTypes[].mediatedDevicesTypes",
-}
-
 // valuesSchema is as much of draft-07 as the chart's schema uses in these sections.
 type valuesSchema struct {
 	Type              any                     `json:"type"`
@@ -72,27 +65,30 @@ func differences(path string, values valuesSchema, crd apiextensions.JSONSchemaP
 	var found []string
 	differ := func(format string, args ...any) { found = append(found, path+": "+fmt.Sprintf(format, args...)) }
 
-	if types := values.types(); !slices.Equal(types, []string{crd.Type}) {
-		differ("the values take %v, the CRD %q", types, crd.Type)
+	taken := []string{crd.Type}
+	if crd.XIntOrString {
+		taken = []string{"string", "integer"}
+	}
+	if types := values.types(); !slices.Equal(types, taken) {
+		differ("the values take %v, the CRD %v", types, taken)
 	}
 	inBoth := []string{}
 	for _, name := range slices.Sorted(maps.Keys(values.Properties)) {
-		if _, known := crd.Properties[name]; !known {
+		if _, known := crd.Properties[name]; !known && slices.Contains(newFields, path+"."+name) {
+			continue
+		} else if !known {
 			differ("the values have %q, the CRD does not", name)
 			continue
 		}
 		inBoth = append(inBoth, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(crd.Properties)) {
-		if _, known := values.Properties[name]; !known && !slices.Contains(deprecatedInTheCRD, path+"."+name) {
+		if _, known := values.Properties[name]; !known {
 			differ("the CRD has %q, the values do not", name)
 		}
 	}
-	required := slices.DeleteFunc(slices.Clone(crd.Required), func(name string) bool {
-		return slices.Contains(deprecatedInTheCRD, path+"."+name)
-	})
-	if !slices.Equal(slices.Sorted(slices.Values(values.Required)), slices.Sorted(slices.Values(required))) {
-		differ("the values require %v, the CRD %v", values.Required, required)
+	if !slices.Equal(slices.Sorted(slices.Values(values.Required)), slices.Sorted(slices.Values(crd.Required))) {
+		differ("the values require %v, the CRD %v", values.Required, crd.Required)
 	}
 	for _, name := range inBoth {
 		found = append(found, differences(path+"."+name, root.resolve(values.Properties[name]), crd.Properties[name], root)...)

@@ -43,7 +43,10 @@ const (
 )
 
 // idleGates are listed by the chart for v1.9: Template is Alpha here, so off by itself.
-var idleGates = []string{"Template", "VGPULiveMigration"}
+var idleGates = []string{"Template", "VGPULiveMigration", "MigrationStallDetection"}
+
+// newFields are in the values and not yet in v1.8's CRD.
+var newFields = []string{"migrations.maxDowntimeMs"}
 
 func vGPUsMigrate(*virtconfig.ClusterConfig) bool { return false }
 

@@ -32,6 +32,9 @@ const (
 // idleGates are listed by the chart for another version than this one.
 var idleGates []string
 
+// newFields are in the values and not yet in this release's CRD.
+var newFields []string
+
 func vGPUsMigrate(config *virtconfig.ClusterConfig) bool { return config.VGPULiveMigrationEnabled() }
 
 func virtTemplateIsDeployed(config *virtconfig.ClusterConfig) bool {

@@ -217,7 +217,7 @@ func TestP13_MigrationsDoNotWaitForABatch(t *testing.T) {
 	})
 }
 
-func TestP07_AnUpgradeLeavesAVMIThatStillCarriesLiveMigrateOnTheOldLauncher(t *testing.T) {
+func TestP07_AnUpgradeLeavesAVMIOfLiveMigrateOnTheOldLauncher(t *testing.T) {
 	cr := rendered(t)
 	synctest.Test(t, func(t *testing.T) {
 		u := newUpgrade(t, cr)

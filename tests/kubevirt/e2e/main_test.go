@@ -12,8 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"cozy-kubevirt/internal/sandbox"
+	"cozy-kubevirt/tests/kubevirt/internal/client"
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
-	"cozy-kubevirt/tests/kubevirt/internal/sandbox"
 )
 
 // root is the repository, seen from here.
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer log.Close()
-		platform.Quiet(log)
+		client.Quiet(log)
 		if cluster, err = platform.Start(filepath.Join(root, "bin")); err != nil {
 			fmt.Println("the control plane does not start:", err)
 			return 1

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"cozy-kubevirt/tests/kubevirt/internal/platform"
+	"cozy-kubevirt/tests/kubevirt/internal/virthandler"
 	v1 "kubevirt.io/api/core/v1"
 )
 
@@ -68,7 +68,7 @@ func createVM(ctx context.Context, name string, strategy v1.EvictionStrategy, st
 		template.Spec.EvictionStrategy = &strategy
 	}
 	if stuck {
-		template.ObjectMeta.Annotations = map[string]string{platform.NotMigratable: v1.VirtualMachineInstanceReasonDisksNotMigratable}
+		template.ObjectMeta.Annotations = map[string]string{virthandler.NotMigratable: v1.VirtualMachineInstanceReasonDisksNotMigratable}
 	}
 	_, err := cluster.Virt.VirtualMachine(metav1.NamespaceDefault).Create(ctx, &v1.VirtualMachine{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

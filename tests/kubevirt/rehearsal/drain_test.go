@@ -105,7 +105,7 @@ func TestHotplugPodOutlivesTheDrain(t *testing.T) {
 	s.hotplug("vm")
 	var hotplug corev1.Pod
 	s.eventually("the VM's hotplug pod runs", func() string {
-		pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=hotplug-disk"})
+		pods, err := s.kube.CoreV1().Pods(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=hotplug-disk"})
 		if err != nil || len(pods.Items) != 1 || pods.Items[0].Status.Phase != corev1.PodRunning {
 			return fmt.Sprintf("%d hotplug pods, %v", len(pods.Items), err)
 		}
@@ -117,7 +117,7 @@ func TestHotplugPodOutlivesTheDrain(t *testing.T) {
 	require.ErrorContains(t, drain.err, "global timeout reached")
 	assert.Contains(t, drain.output, "cannot evict hotplug pod: "+hotplug.Name)
 	s.become(before, map[string]fate{"vm": stays})
-	now, err := cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
+	now, err := s.kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, hotplug.UID, now.UID)
 	assert.Nil(t, now.DeletionTimestamp)
@@ -126,14 +126,21 @@ func TestHotplugPodOutlivesTheDrain(t *testing.T) {
 	s.become(before, map[string]fate{"vm": off})
 	drain = s.drain(first, patience)
 	require.NoError(t, drain.err, drain.output)
-	_, err = cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
+	_, err = s.kube.CoreV1().Pods(s.namespace).Get(t.Context(), hotplug.Name, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the hotplug pod is gone: %v", err)
 	s.verdict = "a hotplug pod is never drained while its VM is there, and gone with it"
 }
 
 // hotplug writes to the VMI what virtctl addvolume has virt-api write.
 func (s *scenario) hotplug(vm string) {
-	disk, volume := s.claim(vm+"-hotplugged", true)
+	disk, volume := s.claim(machine{name: vm + "-hotplugged"}, true)
+	if s.whole != nil {
+		require.NoError(s, s.virt.VirtualMachineInstance(s.namespace).AddVolume(s.Context(), vm, &v1.AddVolumeOptions{
+			Name: disk.Name, Disk: &disk,
+			VolumeSource: &v1.HotplugVolumeSource{PersistentVolumeClaim: volume.PersistentVolumeClaim},
+		}))
+		return
+	}
 	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		vmi := s.vmis()[vm]
 		vmi.Spec.Domain.Devices.Disks = append(vmi.Spec.Domain.Devices.Disks, disk)
@@ -145,7 +152,7 @@ func (s *scenario) hotplug(vm string) {
 
 func (s *scenario) halt(vm string) {
 	patch := []byte(`[{"op": "replace", "path": "/spec/runStrategy", "value": "Halted"}]`)
-	_, err := cluster.Virt.VirtualMachine(s.namespace).Patch(s.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
+	_, err := s.virt.VirtualMachine(s.namespace).Patch(s.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
 	require.NoError(s, err)
 }
 
@@ -163,7 +170,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	}
 	for vm, answer := range answers {
 		launcher := s.launcher(before[vm])
-		err := cluster.Kube.PolicyV1().Evictions(s.namespace).Evict(t.Context(), &policyv1.Eviction{
+		err := s.kube.PolicyV1().Evictions(s.namespace).Evict(t.Context(), &policyv1.Eviction{
 			ObjectMeta:    metav1.ObjectMeta{Name: launcher.Name, Namespace: s.namespace},
 			DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
 		})
@@ -173,7 +180,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 			require.ErrorContains(t, err, answer, vm)
 			assert.True(t, apierrors.IsTooManyRequests(err), vm)
 		}
-		now, err := cluster.Kube.CoreV1().Pods(s.namespace).Get(t.Context(), launcher.Name, metav1.GetOptions{})
+		now, err := s.kube.CoreV1().Pods(s.namespace).Get(t.Context(), launcher.Name, metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, launcher.UID, now.UID, "the launcher of %s", vm)
 		assert.Nil(t, now.DeletionTimestamp, "the launcher of %s", vm)
@@ -186,7 +193,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		}
 		return ""
 	})
-	migrations, err := cluster.Virt.VirtualMachineInstanceMigration(s.namespace).List(t.Context(), metav1.ListOptions{})
+	migrations, err := s.virt.VirtualMachineInstanceMigration(s.namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, migrations.Items)
 	s.verdict = "a dry run of an eviction gets the same answer and changes nothing"

@@ -1,5 +1,6 @@
-// Package rehearsal runs drains and upgrades on a real control plane, with KubeVirt's webhooks and controllers and the
-// chart installed by Helm. Only the nodes are a stand-in (internal/platform/nodes.go).
+// Package rehearsal runs drains and upgrades with nothing but the nodes a stand-in: the days (day_*_test.go) on whole clusters
+// with KubeVirt's own operator (internal/controlplane), and the scenarios of single promises on one API server with KubeVirt's
+// webhooks and controllers in process (internal/platform). The chart is installed by Helm.
 package rehearsal
 
 import (
@@ -18,19 +19,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"cozy-kubevirt/internal/sandbox"
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
+	"cozy-kubevirt/tests/kubevirt/internal/client"
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
-	"cozy-kubevirt/tests/kubevirt/internal/sandbox"
 )
 
 // root is the repository, seen from here.
 var root = filepath.Join("..", "..", "..")
 
-// cluster is the control plane that the scenarios share.
+// cluster is the control plane that the scenarios share, once one of them has installed the chart.
 var cluster *platform.Platform
 
 // tlsRoutes is the file with the CRD of the chart's TLSRoute.
 var tlsRoutes string
+
+// kubernetesVersion is that of whatever cluster was started, for the report.
+var kubernetesVersion string
 
 func TestMain(m *testing.M) {
 	os.Exit(sandbox.Within(func() int {
@@ -43,18 +48,18 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer log.Close()
-		platform.Quiet(log)
+		client.Quiet(log)
 		interrupted := make(chan os.Signal, 1)
 		signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 		if tlsRoutes, err = gatewayAPI(); err != nil {
 			fmt.Println("the CRD of TLSRoute is not found:", err)
 			return 1
 		}
-		if cluster, err = platform.Start(bin(""), tlsRoutes); err != nil {
-			fmt.Println("the control plane does not start:", err)
-			return 1
-		}
-		defer cluster.Stop()
+		defer func() {
+			if cluster != nil {
+				cluster.Stop()
+			}
+		}()
 		go func() {
 			<-interrupted
 			interrupt()
@@ -93,6 +98,11 @@ func install(t *testing.T, wanted policy) {
 	defer installed.Unlock()
 	if installed.policy == wanted {
 		return
+	}
+	if cluster == nil {
+		started, err := platform.Start(bin(""), tlsRoutes)
+		require.NoError(t, err, "the control plane does not start")
+		cluster, kubernetesVersion = started, started.Version
 	}
 	folder := chart.Dir(t)
 	if wanted == old {

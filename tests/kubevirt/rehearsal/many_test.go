@@ -91,7 +91,7 @@ func (s *scenario) nothingTwice(fates map[string]fate, begun time.Time) {
 		}
 		assert.Equal(s, starts, s.timeline.starts(vm, begun), "how often %s, %s, was seen to start or arrive on a node", vm, fate)
 	}
-	pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=virt-launcher"})
+	pods, err := s.kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: v1.AppLabel + "=virt-launcher"})
 	require.NoError(s, err)
 	launchers := map[string]int{}
 	for _, pod := range pods.Items {

@@ -36,21 +36,25 @@ type previewed struct {
 }
 
 type outlook struct {
-	Fate verdict.Fate `json:"fate"`
-	Why  string       `json:"why"`
+	Outcome verdict.Outcome `json:"outcome"`
+	Why     string          `json:"why"`
 }
 
 // preview asks the command about the scenario's VMs on a node, or on all of them if none is named.
 func (s *scenario) preview(node ...string) preview {
 	s.Helper()
 	binary := filepath.Join(root, "bin", "kubectl-drain_preview")
-	args := append([]string{"--kubeconfig", cluster.Kubeconfig, "--namespace", s.namespace, "--output", "json"}, node...)
+	args := append([]string{"--kubeconfig", s.kubeconfig, "--namespace", s.namespace, "--output", "json"}, node...)
 	output, err := exec.CommandContext(s.Context(), binary, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) == 0 {
 		err = nil // its exit status is part of the answer
 	}
-	require.NoError(s, err, "%s %s", binary, strings.Join(args, " "))
+	said := ""
+	if exit != nil {
+		said = string(exit.Stderr)
+	}
+	require.NoError(s, err, "%s %s: %s", binary, strings.Join(args, " "), said)
 	var p preview
 	require.NoError(s, json.Unmarshal(output, &p))
 	return p
@@ -78,7 +82,7 @@ func TestPreviewComesTrue(t *testing.T) {
 // while it has none, kube-apiserver has each eviction retried by the client itself, ten times ten seconds.
 func (s *scenario) budget(vm string) {
 	one := intstr.FromInt32(1)
-	budgets := cluster.Kube.PolicyV1().PodDisruptionBudgets(s.namespace)
+	budgets := s.kube.PolicyV1().PodDisruptionBudgets(s.namespace)
 	budget, err := budgets.Create(s.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: vm},
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -87,6 +91,9 @@ func (s *scenario) budget(vm string) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(s, err)
+	if s.whole != nil {
+		return // its controller does
+	}
 	budget.Status.ObservedGeneration, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy = budget.Generation, 1, 1
 	_, err = budgets.UpdateStatus(s.Context(), budget, metav1.UpdateOptions{})
 	require.NoError(s, err)
@@ -94,10 +101,10 @@ func (s *scenario) budget(vm string) {
 
 // drainFates are what may become of a VM of which the preview of a drain says this. What a guest does on its shutdown, and
 // an owner on its own, is not the preview's to know; what is unknown may not come up in a rehearsal.
-var drainFates = map[verdict.Fate][]fate{
+var drainFates = map[verdict.Outcome][]fate{
 	verdict.Migrates:         {migrated},
 	verdict.Restarts:         {restarted},
-	verdict.RestartsWithNode: {off},
+	verdict.RestartsWithNode: {off, waits},
 	verdict.StaysOffIfClean:  {off, restarted},
 	verdict.StaysOff:         {off},
 	verdict.Blocks:           {stays},
@@ -107,7 +114,7 @@ var drainFates = map[verdict.Fate][]fate{
 }
 
 // upgradeFates are the same for the preview of an upgrade.
-var upgradeFates = map[verdict.Fate][]fate{
+var upgradeFates = map[verdict.Outcome][]fate{
 	verdict.Migrates:        {migrated},
 	verdict.Restarts:        {restarted},
 	verdict.StaysOffIfClean: {off, restarted},
@@ -131,15 +138,15 @@ func (s *scenario) upgradeWasAsPreviewed(p preview, before vmis) {
 	s.comesTrue("upgrade", p, before, upgradeFates, func(vm previewed) outlook { return vm.Upgrade })
 }
 
-func (s *scenario) comesTrue(what string, p preview, before vmis, fates map[verdict.Fate][]fate, said func(previewed) outlook) {
+func (s *scenario) comesTrue(what string, p preview, before vmis, fates map[verdict.Outcome][]fate, said func(previewed) outlook) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("every VM meets the fate that the preview of the %s names", what), func() string {
 		after := s.vmis()
 		var wrong []string
 		for _, vm := range p.VMs {
 			says, met := said(vm), before.fate(after, vm.Name)
-			if !slices.Contains(fates[says.Fate], met) {
-				wrong = append(wrong, fmt.Sprintf("the preview says of %s: %s (%s), but: %s", vm.Name, says.Fate, says.Why, met))
+			if !slices.Contains(fates[says.Outcome], met) {
+				wrong = append(wrong, fmt.Sprintf("the preview says of %s: %s (%s), but: %s", vm.Name, says.Outcome, says.Why, met))
 			}
 		}
 		return strings.Join(wrong, "\n")

@@ -40,16 +40,22 @@ func writeReport() error {
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "# Drains and upgrades, rehearsed\n\n")
 	fmt.Fprintf(text, "KubeVirt %s, Kubernetes %s, %s. The nodes are a stand-in; everything else is real.\n\n",
-		kubeVirtVersion(), cluster.Version, time.Now().UTC().Format("2006-01-02 15:04 UTC"))
+		kubeVirtVersion(), kubernetesVersion, time.Now().UTC().Format("2006-01-02 15:04 UTC"))
 	fmt.Fprintf(text, "| | time | verdict | test |\n| --- | --- | --- | --- |\n%s\n\n", strings.Join(results.verdicts, "\n"))
 	fmt.Fprintf(text, "Below, where each VM ran, as it was observed; the red bars are what was done. A gap is a VM that was down.\n\n")
 	fmt.Fprint(text, strings.Join(results.charts, "\n"))
 	return os.WriteFile(filepath.Join(out(), "rehearsal.md"), []byte(text.String()), 0o644)
 }
 
-// kubeVirtVersion is the version that go.mod pins. (A test binary does not know its dependencies' versions.)
-func kubeVirtVersion() string {
-	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
+// kubeVirtVersion is the version that the package ships.
+func kubeVirtVersion() string { return pinned("go.mod") }
+
+// versionBefore is the version that the platform is switched from.
+func versionBefore() string { return pinned("go.v1.8.mod") }
+
+// pinned is the KubeVirt that a go.mod names. (A test binary does not know its dependencies' versions.)
+func pinned(file string) string {
+	text, err := os.ReadFile(filepath.Join("..", file))
 	if err != nil {
 		return err.Error()
 	}

@@ -16,11 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubectl/pkg/drain"
 
-	"cozy-kubevirt/tests/kubevirt/internal/platform"
+	"cozy-kubevirt/tests/kubevirt/internal/controlplane"
+	"cozy-kubevirt/tests/kubevirt/internal/virthandler"
 	v1 "kubevirt.io/api/core/v1"
+	"kubevirt.io/client-go/kubecli"
 )
 
 // This file is what the scenarios are written in: a namespace with nodes and VMs of its own, drains and upgrades, and
@@ -39,6 +42,10 @@ const (
 
 type scenario struct {
 	*testing.T
+	kube           kubernetes.Interface // its cluster's
+	virt           kubecli.KubevirtClient
+	kubeconfig     string
+	whole          *controlplane.Cluster // if its cluster is one with KubeVirt's own operator
 	namespace      string
 	started        time.Time
 	patience       time.Duration
@@ -71,11 +78,12 @@ func (s *scenario) switchPolicy() {
 
 func newScenario(t *testing.T) *scenario {
 	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	s := &scenario{T: t, namespace: name[:min(len(name), 50)], started: time.Now(), patience: patience, timeline: &timeline{}}
-	_, err := cluster.Kube.CoreV1().Namespaces().Create(t.Context(),
+	s := &scenario{T: t, kube: cluster.Kube, virt: cluster.Virt, kubeconfig: cluster.Kubeconfig, namespace: name[:min(len(name), 50)],
+		started: time.Now(), patience: patience, timeline: &timeline{}}
+	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.watch()
+	s.watch(cluster.VMIs(s.namespace))
 	t.Cleanup(s.conclude)
 	s.startVirtController(oldLauncher, nil)
 	t.Cleanup(func() { s.virtController() })
@@ -85,8 +93,8 @@ func newScenario(t *testing.T) *scenario {
 
 // watch keeps the scenario's VMIs at hand and records them for the report. A scenario asks for them many times a second,
 // and the API server has other work.
-func (s *scenario) watch() {
-	s.watched = cluster.VMIs(s.namespace)
+func (s *scenario) watch(vmis cache.SharedIndexInformer) {
+	s.watched = vmis
 	see := func(object any) { s.timeline.see(object.(*v1.VirtualMachineInstance)) }
 	_, err := s.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, now any) { see(now) }})
 	require.NoError(s, err)
@@ -133,6 +141,7 @@ type machine struct {
 	stuck    string // why it cannot migrate, if it cannot
 	gpu      bool
 	crashes  bool
+	bound    string // node that its disk is bound to, if it is
 }
 
 func migratable(name string) machine { return machine{name: name} }
@@ -151,7 +160,8 @@ func (m machine) run(strategy v1.VirtualMachineRunStrategy) machine {
 	m.runs = strategy
 	return m
 }
-func (m machine) crashing() machine { m.crashes = true; return m }
+func (m machine) crashing() machine          { m.crashes = true; return m }
+func (m machine) onNode(node string) machine { m.bound = node; return m }
 
 func (s *scenario) create(machines ...machine) {
 	var all sync.WaitGroup
@@ -183,18 +193,18 @@ func (s *scenario) createOne(m machine) {
 		spec.EvictionStrategy = &m.strategy
 	}
 	if m.gpu {
-		spec.Domain.Devices.GPUs = []v1.GPU{{Name: "gpu", DeviceName: "nvidia.com/GA102GL_A10"}}
+		spec.Domain.Devices.GPUs = []v1.GPU{{Name: "gpu", DeviceName: virthandler.GPU}}
 	} else if m.stuck != "" {
-		disk, volume := s.claim(m.name, false)
+		disk, volume := s.claim(m, false)
 		spec.Domain.Devices.Disks, spec.Volumes = []v1.Disk{disk}, []v1.Volume{volume}
 	}
-	if m.stuck != "" {
-		annotations[platform.NotMigratable] = m.stuck
+	if m.stuck != "" && s.whole == nil { // a whole cluster's node sees by itself
+		annotations[virthandler.NotMigratable] = m.stuck
 	}
 	if m.crashes {
-		annotations[platform.GuestCrashes] = ""
+		annotations[virthandler.GuestCrashes] = ""
 	}
-	_, err := cluster.Virt.VirtualMachine(s.namespace).Create(ctx, &v1.VirtualMachine{
+	_, err := s.virt.VirtualMachine(s.namespace).Create(ctx, &v1.VirtualMachine{
 		ObjectMeta: metav1.ObjectMeta{Name: m.name, Namespace: s.namespace},
 		Spec: v1.VirtualMachineSpec{
 			RunStrategy: &m.runs,
@@ -213,24 +223,29 @@ func (s *scenario) createOne(m machine) {
 	}
 }
 
-// claim makes a ReadWriteOnce claim, and the disk and volume that use it.
-func (s *scenario) claim(name string, hotplugged bool) (v1.Disk, v1.Volume) {
-	mode := corev1.PersistentVolumeFilesystem
-	claim, err := cluster.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Create(s.Context(), &corev1.PersistentVolumeClaim{
+// claim makes a machine's ReadWriteOnce claim, bound to a volume, and the disk and volume that use it.
+func (s *scenario) claim(m machine, hotplugged bool) (v1.Disk, v1.Volume) {
+	name, mode := m.name, corev1.PersistentVolumeFilesystem
+	s.persistentVolume(m)
+	claim, err := s.kube.CoreV1().PersistentVolumeClaims(s.namespace).Create(s.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			VolumeMode:  &mode,
-			VolumeName:  name,
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: new(string), // no class provides it
+			VolumeMode:       &mode,
+			VolumeName:       s.namespace + "-" + name,
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}, metav1.CreateOptions{})
-	if err == nil {
+	if err == nil && s.whole == nil {
 		claim.Status.Phase = corev1.ClaimBound
-		_, err = cluster.Kube.CoreV1().PersistentVolumeClaims(s.namespace).UpdateStatus(s.Context(), claim, metav1.UpdateOptions{})
+		_, err = s.kube.CoreV1().PersistentVolumeClaims(s.namespace).UpdateStatus(s.Context(), claim, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		s.Errorf("PVC %s: %v", name, err)
+	}
+	if s.whole != nil {
+		s.bound(name)
 	}
 	disk := v1.Disk{Name: name, DiskDevice: v1.DiskDevice{Disk: &v1.DiskTarget{Bus: v1.DiskBusSCSI}}}
 	return disk, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{
@@ -241,8 +256,47 @@ func (s *scenario) claim(name string, hotplugged bool) (v1.Disk, v1.Volume) {
 	}}
 }
 
+// persistentVolume makes the volume of a machine's claim.
+func (s *scenario) persistentVolume(m machine) {
+	spec := corev1.PersistentVolumeSpec{
+		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "storage", Path: "/" + m.name}},
+	}
+	if m.bound != "" {
+		spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/" + m.name}}
+		spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{m.bound}}},
+		}}}}
+	}
+	_, err := s.kube.CoreV1().PersistentVolumes().Create(s.Context(),
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + m.name}, Spec: spec}, metav1.CreateOptions{})
+	if err != nil {
+		s.Errorf("PV %s: %v", m.name, err)
+	}
+}
+
+// bound waits until a claim is bound, as a disk is before its VM is made. A scheduler that is asked about a pod at the very
+// moment when its claim becomes bound may take it for unbound, and asks itself again only minutes later.
+func (s *scenario) bound(claim string) {
+	err := wait.PollUntilContextTimeout(s.Context(), 100*time.Millisecond, s.patience, true, func(ctx context.Context) (bool, error) {
+		now, err := s.kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(ctx, claim, metav1.GetOptions{})
+		return err == nil && now.Status.Phase == corev1.ClaimBound, nil
+	})
+	if err != nil {
+		s.Errorf("PVC %s is not bound: %v", claim, err)
+	}
+}
+
 // requestStart is virtctl start.
 func (s *scenario) requestStart(vm string) {
+	if s.whole != nil {
+		if err := s.virt.VirtualMachine(s.namespace).Start(s.Context(), vm, &v1.StartOptions{}); err != nil {
+			s.Errorf("start of VM %s: %v", vm, err)
+		}
+		return
+	}
 	patch := []byte(`[{"op": "add", "path": "/status", "value": {"stateChangeRequests": [{"action": "Start"}]}}]`)
 	_, err := cluster.VirtAPI.VirtualMachine(s.namespace).PatchStatus(s.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
 	if err != nil {
@@ -320,6 +374,7 @@ const (
 	migrated  fate = "migrated"  // the same VMI elsewhere, or on another launcher
 	restarted fate = "restarted" // another VMI
 	off       fate = "off"       // no VMI that runs
+	waits     fate = "waits"     // a VMI that no node takes, by the scheduler's word
 	unsettled fate = "unsettled"
 )
 
@@ -328,6 +383,8 @@ func (before vmis) fate(after vmis, name string) fate {
 	switch {
 	case is.UID == "" || is.IsFinal():
 		return off
+	case unschedulable(is):
+		return waits
 	case is.Status.Phase != v1.Running || is.Status.LauncherContainerImageVersion == "" || is.DeletionTimestamp != nil:
 		return unsettled
 	case is.UID != was.UID:
@@ -337,6 +394,13 @@ func (before vmis) fate(after vmis, name string) fate {
 		return migrated
 	}
 	return stays
+}
+
+// unschedulable says whether the scheduler has found no node for a VMI's launcher.
+func unschedulable(vmi v1.VirtualMachineInstance) bool {
+	return vmi.Status.Phase == v1.Scheduling && slices.ContainsFunc(vmi.Status.Conditions, func(c v1.VirtualMachineInstanceCondition) bool {
+		return string(c.Type) == string(corev1.PodScheduled) && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
 }
 
 // become waits until every VM has met its fate, and no two launchers of one VMI are left.
@@ -377,7 +441,7 @@ func (s *scenario) drain(node string, timeout time.Duration) drained {
 func (s *scenario) kubectlDrain(node string, timeout time.Duration) drained {
 	output := &lockedBuffer{}
 	helper := &drain.Helper{
-		Ctx: s.Context(), Client: cluster.Kube, GracePeriodSeconds: -1, Timeout: timeout,
+		Ctx: s.Context(), Client: s.kube, GracePeriodSeconds: -1, Timeout: timeout,
 		IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, Out: output, ErrOut: output,
 	}
 	begun := time.Now()
@@ -391,13 +455,13 @@ func (s *scenario) kubectlDrain(node string, timeout time.Duration) drained {
 
 func (s *scenario) cordon(node string, unschedulable bool) {
 	patch := fmt.Sprintf(`{"spec": {"unschedulable": %t}}`, unschedulable)
-	_, err := cluster.Kube.CoreV1().Nodes().Patch(s.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.kube.CoreV1().Nodes().Patch(s.Context(), node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(s, err)
 }
 
 // launcher is the pod that a VMI runs in.
 func (s *scenario) launcher(vmi v1.VirtualMachineInstance) corev1.Pod {
-	pods, err := cluster.Kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{
+	pods, err := s.kube.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{
 		LabelSelector: v1.CreatedByLabel + "=" + string(vmi.UID),
 	})
 	require.NoError(s, err)
@@ -413,7 +477,7 @@ func (s *scenario) launcher(vmi v1.VirtualMachineInstance) corev1.Pod {
 // restart deletes the VMI, which is what virtctl restart comes to.
 func (s *scenario) restart(vm string) {
 	before := s.vmis()
-	require.NoError(s, cluster.Virt.VirtualMachineInstance(s.namespace).Delete(s.Context(), vm, metav1.DeleteOptions{}))
+	require.NoError(s, s.virt.VirtualMachineInstance(s.namespace).Delete(s.Context(), vm, metav1.DeleteOptions{}))
 	s.become(before, map[string]fate{vm: restarted})
 }
 
@@ -430,7 +494,7 @@ func (s *scenario) dump() string {
 	ctx := context.Background()
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "what namespace %s looks like:\n", s.namespace)
-	if list, err := cluster.Virt.VirtualMachineInstance(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if list, err := s.virt.VirtualMachineInstance(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, vmi := range list.Items {
 			strategy := "-"
 			if vmi.Spec.EvictionStrategy != nil {
@@ -439,17 +503,17 @@ func (s *scenario) dump() string {
 			fmt.Fprintf(text, "  vmi %s: %s, %s\n", vmi.Name, strategy, describe(vmi))
 		}
 	}
-	if list, err := cluster.Kube.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if list, err := s.kube.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, pod := range list.Items {
 			fmt.Fprintf(text, "  pod %s: %s on %q, deleted %v\n", pod.Name, pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp)
 		}
 	}
-	if list, err := cluster.Virt.VirtualMachineInstanceMigration(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if list, err := s.virt.VirtualMachineInstanceMigration(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, migration := range list.Items {
 			fmt.Fprintf(text, "  migration %s of %s: %s\n", migration.Name, migration.Spec.VMIName, migration.Status.Phase)
 		}
 	}
-	if list, err := cluster.Kube.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if list, err := s.kube.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{}); err == nil {
 		for _, event := range list.Items {
 			fmt.Fprintf(text, "  event %s %s/%s: %s: %s\n", event.LastTimestamp.Format(time.TimeOnly), event.InvolvedObject.Kind,
 				event.InvolvedObject.Name, event.Reason, event.Message)

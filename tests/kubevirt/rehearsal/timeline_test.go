@@ -90,6 +90,26 @@ func (l *timeline) left(node string, since time.Time) []time.Time {
 	return times
 }
 
+// down is how long a VM was seen not to run between two times: the gaps between its spans. A VM that does not come back is
+// down until the end.
+func (l *timeline) down(vm string, from, to time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var total time.Duration
+	spans := l.spans[vm]
+	for i, s := range spans {
+		if s.end.IsZero() || s.end.Before(from) || s.end.After(to) {
+			continue
+		}
+		back := to
+		if i+1 < len(spans) && spans[i+1].begun.Before(to) {
+			back = spans[i+1].begun
+		}
+		total += back.Sub(s.end)
+	}
+	return total
+}
+
 func (l *timeline) mark(label string) { l.during(label, func() {}) }
 
 func (l *timeline) during(label string, act func()) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cozy-kubevirt/tests/kubevirt/internal/client"
 	"cozy-kubevirt/tests/kubevirt/internal/platform"
 	v1 "kubevirt.io/api/core/v1"
 	workloadupdater "kubevirt.io/kubevirt/pkg/virt-controller/watch/workload-updater"
@@ -103,7 +104,7 @@ func TestUpgradeEvictsInBatches(t *testing.T) {
 
 	// Those that still carry LiveMigrate the updater asks for, too, and reports that it may not have them.
 	s.eventually("the updater counts the VMIs that stay outdated", func() string {
-		copied, err := cluster.Virt.KubeVirt(s.namespace).Get(t.Context(), platform.Release, metav1.GetOptions{})
+		copied, err := s.virt.KubeVirt(s.namespace).Get(t.Context(), client.Release, metav1.GetOptions{})
 		if count := copied.Status.OutdatedVirtualMachineInstanceWorkloads; err != nil || count == nil || *count != len(fromBefore) {
 			return fmt.Sprintf("outdated: %v, %v", count, err)
 		}
@@ -168,7 +169,7 @@ func TestTenantWorkerWithoutEvictStaysOutdated(t *testing.T) {
 		kubeVirt.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods = []v1.WorkloadUpdateMethod{v1.WorkloadUpdateMethodLiveMigrate}
 	})
 	s.eventually("the updater sees it", func() string {
-		copied, err := cluster.Virt.KubeVirt(s.namespace).Get(t.Context(), platform.Release, metav1.GetOptions{})
+		copied, err := s.virt.KubeVirt(s.namespace).Get(t.Context(), client.Release, metav1.GetOptions{})
 		if count := copied.Status.OutdatedVirtualMachineInstanceWorkloads; err != nil || count == nil || *count != 1 {
 			return fmt.Sprintf("outdated: %v, %v", count, err)
 		}
@@ -193,7 +194,7 @@ func TestCPUChangeRestartsWhatCannotMigrate(t *testing.T) {
 	begun := time.Now()
 	patch := []byte(`[{"op": "replace", "path": "/spec/template/spec/domain/cpu/sockets", "value": 2}]`)
 	for vm := range before {
-		_, err := cluster.Virt.VirtualMachine(s.namespace).Patch(t.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
+		_, err := s.virt.VirtualMachine(s.namespace).Patch(t.Context(), vm, types.JSONPatchType, patch, metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
 	s.timeline.mark("CPU sockets changed")
@@ -216,7 +217,7 @@ func (s *scenario) unmarked(name string) string {
 
 // noEvent complains if there is no such event of the VMI.
 func (s *scenario) noEvent(vmi, reason, message string) string {
-	events, err := cluster.Kube.CoreV1().Events(s.namespace).List(context.Background(), metav1.ListOptions{
+	events, err := s.kube.CoreV1().Events(s.namespace).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "reason=" + reason + ",involvedObject.name=" + vmi,
 	})
 	if err != nil {

@@ -49,7 +49,7 @@ func TestEveryDumpGetsItsTable(t *testing.T) {
 	for _, dump := range dumps(t) {
 		name := strings.TrimSuffix(filepath.Base(dump), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			out, errOut, status := run("", "-f", dump)
+			out, errOut, status := run("", "-f", dump, "--complete")
 			assert.Empty(t, errOut)
 			golden(t, name, fmt.Sprintf("%s\nexit status %d\n", out, status))
 		})
@@ -58,7 +58,7 @@ func TestEveryDumpGetsItsTable(t *testing.T) {
 
 func TestTheTableFitsATerminalOf80Columns(t *testing.T) {
 	for _, dump := range dumps(t) {
-		out, _, _ := run("", "-f", dump)
+		out, _, _ := run("", "-f", dump, "--complete")
 		for line := range strings.Lines(out) {
 			line = strings.TrimSuffix(line, "\n")
 			assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, "%s: %q", dump, line)
@@ -70,7 +70,7 @@ func TestTheTableFitsATerminalOf80Columns(t *testing.T) {
 func TestEveryFormatIsPrinted(t *testing.T) {
 	for _, format := range []string{"wide", "json", "yaml", "markdown"} {
 		t.Run(format, func(t *testing.T) {
-			out, errOut, status := run("", "-f", filepath.Join("testdata", "every-kind.yaml"), "-o", format, "node-a")
+			out, errOut, status := run("", "--complete", "-f", filepath.Join("testdata", "every-kind.yaml"), "-o", format, "node-a")
 			assert.Empty(t, errOut)
 			assert.Equal(t, 3, status)
 			golden(t, "every-kind."+format, out)
@@ -80,7 +80,7 @@ func TestEveryFormatIsPrinted(t *testing.T) {
 
 func TestTheExitStatusSaysWhetherTheDrainWouldEnd(t *testing.T) {
 	for dump, want := range map[string]int{"migrates": 0, "restarts": 0, "tenant-worker": 0, "blocks": 3, "owner-decides": 3, "starting": 1} {
-		_, _, status := run("", "-f", filepath.Join("testdata", dump+".yaml"))
+		_, _, status := run("", "--complete", "-f", filepath.Join("testdata", dump+".yaml"))
 		assert.Equal(t, want, status, dump)
 	}
 }
@@ -88,7 +88,7 @@ func TestTheExitStatusSaysWhetherTheDrainWouldEnd(t *testing.T) {
 func TestADumpIsReadFromStandardInputGzippedAndAsJSON(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "every-kind.yaml"))
 	require.NoError(t, err)
-	want, _, _ := run("", "-f", filepath.Join("testdata", "every-kind.yaml"))
+	want, _, _ := run("", "--complete", "-f", filepath.Join("testdata", "every-kind.yaml"))
 
 	var zipped bytes.Buffer
 	writer := gzip.NewWriter(&zipped)
@@ -101,7 +101,7 @@ func TestADumpIsReadFromStandardInputGzippedAndAsJSON(t *testing.T) {
 		"JSON":                asJSON(t, text),
 		"a document for each": asDocuments(t, text),
 	} {
-		out, errOut, status := run(in, "-f", "-")
+		out, errOut, status := run(in, "--complete", "-f", "-")
 		assert.Empty(t, errOut, name)
 		assert.Equal(t, 3, status, name)
 		assert.Equal(t, want, out, name)
@@ -110,43 +110,43 @@ func TestADumpIsReadFromStandardInputGzippedAndAsJSON(t *testing.T) {
 
 func TestWhatIsAskedForIsAllThatIsShown(t *testing.T) {
 	dump := filepath.Join("testdata", "every-kind.yaml")
-	out, _, status := run("", "-f", dump, "-n", "tenant-b")
+	out, _, status := run("", "--complete", "-f", dump, "-n", "tenant-b")
 	assert.Equal(t, 3, status)
 	assert.Contains(t, out, "tenant-b/appliance")
 	assert.NotContains(t, out, "tenant-a/")
 
-	out, _, status = run("", "-f", dump, "-n", "tenant-b", "-A", "-o", "wide")
+	out, _, status = run("", "--complete", "-f", dump, "-n", "tenant-b", "-A", "-o", "wide")
 	assert.Equal(t, 3, status)
 	assert.Contains(t, out, "tenant-a")
 
-	out, _, status = run("", "-f", filepath.Join("testdata", "tenant-worker.yaml"), "-l", "capk.cluster.x-k8s.io/kubevirt-machine-name=other")
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "No VM is there.")
+	out, errOut, status := run("", "--complete", "-f", filepath.Join("testdata", "tenant-worker.yaml"), "-l", "capk.cluster.x-k8s.io/kubevirt-machine-name=other")
+	assert.Equal(t, 1, status)
+	assert.Empty(t, out)
+	assert.Contains(t, errOut, "no VMI matches")
 }
 
 func TestWhatCannotBeAnsweredIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	dump := filepath.Join("testdata", "migrates.yaml")
-	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n"
 	const node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: node-a\n"
 	for name, c := range map[string]struct {
 		in   string
 		args []string
 		want string
 	}{
-		"a node that is not there": {"", []string{"-f", dump, "node-z"}, `node "node-z" is not known; expected one of: node-a, node-b`},
-		"a dump that is not there": {"", []string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
-		"an empty dump":            {"", []string{"-f", "-"}, "neither VMIs nor nodes"},
-		"another kind":             {node + "---\n" + deployment, []string{"-f", "-"}, "document 2: a Deployment of apps/v1 is none of the objects"},
-		"another kind in a list":   {"items:\n- " + indented(node) + "- " + indented(deployment) + "kind: List\n", []string{"-f", "-"}, "document 1, item 2: a Deployment"},
-		"another kind in JSON":     {`{"kind":"List","items":[{"kind":"Deployment","apiVersion":"apps/v1"}]}`, []string{"-f", "-"}, "document 1, item 1: a Deployment"},
-		"no kind":                  {"hello: world\n", []string{"-f", "-"}, "document 1: has no kind"},
-		"no object":                {"just text\n", []string{"-f", "-"}, "document 1:"},
-		"broken YAML":              {node + "---\n" + node + "  labels: [\n", []string{"-f", "-"}, "document 2:"},
-		"broken JSON":              {`{"kind":`, []string{"-f", "-"}, "document 1:"},
-		"items of something else":  {"items:\n- " + indented(node) + "kind: Basket\n", []string{"-f", "-"}, `its kind is "Basket"; expected a List`},
-		"another format":           {"", []string{"-f", dump, "-o", "xml"}, "expected one of wide, json, yaml, markdown"},
-		"a bad selector":           {"", []string{"-f", dump, "-l", "a==b==c"}, "-l"},
-		"a flag that is not there": {"", []string{"--frob"}, "unknown flag: --frob"},
+		"a node that is not there":      {"", []string{"-f", dump, "node-z"}, `node "node-z" is not known; expected one of: node-a, node-b`},
+		"a dump that is not there":      {"", []string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
+		"an empty dump":                 {"", []string{"-f", "-"}, "neither VMIs nor nodes"},
+		"a list of numbers":             {node + "---\n- 1\n", []string{"-f", "-"}, "document 2: [1] is no object"},
+		"a number in a list":            {`{"kind":"List","items":[{"kind":"Deployment","apiVersion":"apps/v1"},7]}`, []string{"-f", "-"}, "document 1, item 2: 7 is no object"},
+		"a namespace that is not there": {"", []string{"-f", dump, "-n", "tenant-z"}, `namespace "tenant-z" has no VM`},
+		"no kind":                       {"hello: world\n", []string{"-f", "-"}, "document 1: it has no kind"},
+		"no object":                     {"just text\n", []string{"-f", "-"}, "document 1:"},
+		"broken YAML":                   {node + "---\n" + node + "  labels: [\n", []string{"-f", "-"}, "document 2:"},
+		"broken JSON":                   {`{"kind":`, []string{"-f", "-"}, "document 1:"},
+		"items of something else":       {"items:\n- " + indented(node) + "kind: Basket\n", []string{"-f", "-"}, `its kind is "Basket"; expected a List`},
+		"another format":                {"", []string{"-f", dump, "-o", "xml"}, "expected one of wide, json, yaml, markdown"},
+		"a bad selector":                {"", []string{"-f", dump, "-l", "a==b==c"}, "-l"},
+		"a flag that is not there":      {"", []string{"--frob"}, "unknown flag: --frob"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, status := run(c.in, c.args...)

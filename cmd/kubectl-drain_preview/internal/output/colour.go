@@ -12,8 +12,8 @@ type paint struct{ enabled bool }
 
 func painter(enabled bool) paint { return paint{enabled} }
 
-func (p paint) of(fate verdict.Fate) func(string) string {
-	switch fate {
+func (p paint) of(outcome verdict.Outcome) func(string) string {
+	switch outcome {
 	case verdict.Blocks, verdict.Held, verdict.Refused:
 		return p.with(color.FgRed)
 	case verdict.StaysOff, verdict.StaysOffIfClean, verdict.RestartsWithNode, verdict.OwnerDecides, verdict.Unknown:

@@ -29,12 +29,15 @@ func Print(w io.Writer, r *report.Report, format string, colour bool) error {
 		return err
 	}
 	switch format {
-	case "json", "yaml":
+	case "json", "yaml": // which escape by themselves
 		printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(format)
 		if err != nil {
 			return err
 		}
 		return printer.PrintObj(r, w)
+	}
+	r = printable(r)
+	switch format {
 	case "wide":
 		return wide(w, r)
 	case "markdown":

@@ -43,14 +43,19 @@ func row(text *strings.Builder, vm report.VM, paint paint) {
 		fmt.Fprintf(text, "%s\n", strings.Join(fold(name, width), "\n"))
 		name = ""
 	}
-	cells(text, []string{name, string(vm.Drain.Fate), upgrade(vm.Upgrade)},
-		[]func(string) string{nil, paint.of(vm.Drain.Fate), paint.of(vm.Upgrade.Fate)})
+	cells(text, []string{name, string(vm.Drain.Outcome), upgrade(vm.Upgrade)},
+		[]func(string) string{nil, paint.of(vm.Drain.Outcome), paint.of(vm.Upgrade.Outcome)})
 	if vm.Phase != "" {
 		facts := []string{carries(vm), migration(vm), runs(vm)}
 		if vm.Phase != "Running" {
 			facts = append(facts, vm.Phase)
 		}
 		fmt.Fprintf(text, "%s\n", paint.faint(wrap(strings.Join(facts, ", "), 2)))
+	}
+	if v := vm.Verified; v != nil && v.Agreed {
+		fmt.Fprintf(text, "%s\n", paint.faint(wrap("verified: the cluster answers "+v.Said, 2)))
+	} else if v != nil {
+		fmt.Fprintln(text, wrap("THE CLUSTER DISAGREES: it answers "+v.Said+"; expected "+v.Expected, 2))
 	}
 	switch {
 	case vm.Drain.Why != "" && vm.Drain.Why == vm.Upgrade.Why:
@@ -67,10 +72,11 @@ func row(text *strings.Builder, vm report.VM, paint paint) {
 func summary(text *strings.Builder, r *report.Report, paint paint) {
 	fmt.Fprintf(text, "%s\n", paint.heading(answer(r)))
 	if len(r.VMs) > 0 {
-		fmt.Fprintln(text, wrap("drain: "+counts(r.VMs, drainFate), 2))
-		fmt.Fprintln(text, wrap("upgrade: "+counts(r.VMs, upgradeFate), 2))
+		fmt.Fprintln(text, wrap("drain: "+counts(r.VMs, drainOutcome), 2))
+		fmt.Fprintln(text, wrap("upgrade: "+counts(r.VMs, upgradeOutcome), 2))
 	}
 	fmt.Fprintln(text, wrap(pace(r.Pace), 0))
+	fmt.Fprintln(text, wrap("Read: "+r.Read+".", 0))
 	for _, note := range r.Notes {
 		fmt.Fprintln(text, wrap("Not read: "+note+".", 0))
 	}

@@ -22,7 +22,7 @@ func line(vm report.VM) []string {
 		can = "yes"
 	}
 	return []string{vm.Namespace, vm.Name, vm.Node, vm.Strategy, string(vm.StrategySource), can, vm.Reason, runs(vm),
-		string(vm.Drain.Fate), vm.Drain.Why, upgrade(vm.Upgrade), vm.Upgrade.Why}
+		string(vm.Drain.Outcome), vm.Drain.Why, upgrade(vm.Upgrade), vm.Upgrade.Why}
 }
 
 func wide(w io.Writer, r *report.Report) error {
@@ -55,17 +55,25 @@ func markdown(w io.Writer, r *report.Report) error {
 	for _, vm := range r.VMs {
 		cells := line(vm)
 		for i := range cells {
-			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+			cells[i] = markdownText.Replace(cells[i])
 		}
 		tableLine(cells)
 	}
 	fmt.Fprintf(text, "\n**%s** %s\n", answer(r), pace(r.Pace))
 	for _, note := range r.Notes {
-		fmt.Fprintf(text, "\nNot read: %s.\n", note)
+		fmt.Fprintf(text, "\nNot read: %s.\n", markdownText.Replace(note))
 	}
 	for _, advice := range r.Advice {
-		fmt.Fprintf(text, "\n%s\n\n```sh\n%s\n```\n", advice.Do, strings.Join(advice.Commands, "\n"))
+		commands := strings.Join(advice.Commands, "\n")
+		fence := "```"
+		for strings.Contains(commands, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(text, "\n%s\n\n%ssh\n%s\n%s\n", markdownText.Replace(advice.Do), fence, commands, fence)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
+
+// markdownText is text that Markdown shows as it is.
+var markdownText = strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "\\`", "[", `\[`, "]", `\]`)

@@ -46,9 +46,9 @@ func runs(vm report.VM) string {
 
 func upgrade(u report.Upgrade) string {
 	if u.Batch == "" {
-		return string(u.Fate)
+		return string(u.Outcome)
 	}
-	return fmt.Sprintf("%s (%s)", u.Fate, strings.ReplaceAll(u.Batch, " ", unbroken))
+	return fmt.Sprintf("%s (%s)", u.Outcome, strings.ReplaceAll(u.Batch, " ", unbroken))
 }
 
 // answer is the first thing that a reader wants to know.
@@ -65,35 +65,35 @@ func answer(r *report.Report) string {
 	return "A drain would end."
 }
 
-// counts are how many VMs meet each fate, the most frequent first. A VM that is on two nodes counts once for each fate.
-func counts(vms []report.VM, fateOf func(report.VM) verdict.Fate) string {
+// counts are how many VMs meet each outcome, the most frequent first. A VM that is on two nodes counts once for each outcome.
+func counts(vms []report.VM, outcomeOf func(report.VM) verdict.Outcome) string {
 	type met struct {
 		namespace, name string
-		fate            verdict.Fate
+		outcome         verdict.Outcome
 	}
-	number, counted := map[verdict.Fate]int{}, map[met]bool{}
+	number, counted := map[verdict.Outcome]int{}, map[met]bool{}
 	for _, vm := range vms {
-		if m := (met{vm.Namespace, vm.Name, fateOf(vm)}); !counted[m] {
+		if m := (met{vm.Namespace, vm.Name, outcomeOf(vm)}); !counted[m] {
 			counted[m] = true
-			number[m.fate]++
+			number[m.outcome]++
 		}
 	}
-	var fates []verdict.Fate
-	for fate := range number {
-		fates = append(fates, fate)
+	var outcomes []verdict.Outcome
+	for outcome := range number {
+		outcomes = append(outcomes, outcome)
 	}
-	slices.SortFunc(fates, func(a, b verdict.Fate) int {
+	slices.SortFunc(outcomes, func(a, b verdict.Outcome) int {
 		return cmp.Or(number[b]-number[a], strings.Compare(string(a), string(b)))
 	})
 	var parts []string
-	for _, fate := range fates {
-		parts = append(parts, string(fate)+":"+unbroken+fmt.Sprint(number[fate]))
+	for _, outcome := range outcomes {
+		parts = append(parts, string(outcome)+":"+unbroken+fmt.Sprint(number[outcome]))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func drainFate(vm report.VM) verdict.Fate   { return vm.Drain.Fate }
-func upgradeFate(vm report.VM) verdict.Fate { return vm.Upgrade.Fate }
+func drainOutcome(vm report.VM) verdict.Outcome   { return vm.Drain.Outcome }
+func upgradeOutcome(vm report.VM) verdict.Outcome { return vm.Upgrade.Outcome }
 
 // pace says how long the updater needs, for the whole cluster.
 func pace(p report.Pace) string {

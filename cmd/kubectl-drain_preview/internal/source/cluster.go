@@ -1,63 +1,94 @@
 package source
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/rest"
 )
 
-// This file reads a cluster with nothing but lists, a page at a time.
+// This file reads a cluster with nothing but lists, a page at a time, which it reads as it reads a dump.
 
 // pageSize is kubectl's own (--chunk-size).
 const pageSize = 500
 
-// Cluster reads a cluster. A kind that may not be listed, or that the cluster does not have, is a gap; any other failure,
+// Cluster reads a cluster. A kind that may not be listed, or that the cluster does not have, is unknown; any other failure,
 // and VMIs that may not be listed, are an error. With a namespace, what may not be listed in all of them is listed
 // there, as far as that is enough.
-func Cluster(ctx context.Context, client dynamic.Interface, namespace string, progress func(Kind)) (*Objects, error) {
-	objects := &Objects{Gaps: map[Kind]string{}}
-	for _, kind := range kinds {
+func Cluster(ctx context.Context, client rest.Interface, namespace string, progress func(Kind)) (*Objects, error) {
+	r := newReader()
+	unknown, only, failed := map[Kind]string{}, "", error(nil)
+	for n, kind := range kinds {
 		progress(kind.name)
-		err := kind.list(ctx, client, "", objects)
+		at := place{file: string(kind.name), document: n}
+		err := kind.list(ctx, client, "", r, at)
 		if apierrors.IsForbidden(err) && kind.local && namespace != "" {
-			if err = kind.list(ctx, client, namespace, objects); err == nil && kind.name == VMIs {
-				objects.Namespace = namespace
+			err = kind.list(ctx, client, namespace, r, at)
+			switch {
+			case err == nil && kind.name == VMIs:
+				only = namespace
+			case err == nil && kind.name == Pods: // elsewhere there are pods as well, and they take room
+				unknown[OtherPods] = "may not list pods in other namespaces, so it is not known what room there is"
 			}
 		}
 		switch {
 		case apierrors.IsForbidden(err):
-			objects.Gaps[kind.name] = fmt.Sprintf("may not list %s", kind.name)
+			unknown[kind.name] = fmt.Sprintf("may not list %s", kind.name)
 		case apierrors.IsNotFound(err):
-			objects.Gaps[kind.name] = fmt.Sprintf("the cluster has no %s", kind.name)
+			unknown[kind.name] = fmt.Sprintf("the cluster has no %s", kind.name)
 		case err != nil:
-			return nil, fmt.Errorf("cannot list %s: %w", kind.name, err)
+			failed = fmt.Errorf("cannot list %s: %w", kind.name, err)
+		}
+		if failed != nil {
+			break
 		}
 	}
-	if gap := objects.Gaps[VMIs]; gap != "" {
-		return nil, fmt.Errorf("%s, without which there is nothing to say; ask for the right to list them, or name a namespace with -n", gap)
+	objects, err := r.finish()
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
 	}
-	if len(objects.KubeVirts) == 0 && objects.Gaps[KubeVirts] == "" {
-		objects.Gaps[KubeVirts] = "the cluster has no KubeVirt CR"
+	objects.Unknown, objects.Namespace, objects.Now = unknown, only, time.Now()
+	if why := unknown[VMIs]; why != "" {
+		return nil, fmt.Errorf("%s, without which there is nothing to say; ask for the right to list them, or name a namespace with -n", why)
+	}
+	if len(objects.KubeVirts) == 0 && unknown[KubeVirts] == "" {
+		unknown[KubeVirts] = "the cluster has no KubeVirt CR"
 	}
 	return objects, nil
 }
 
-func (k kind) list(ctx context.Context, client dynamic.Interface, namespace string, into *Objects) error {
-	resource := client.Resource(k.resource())
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return resource.Namespace(namespace).List(ctx, options)
-	})
-	pages.PageSize = pageSize
-	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: k.selector}, func(item runtime.Object) error {
-		return k.add(into, func(object any) error {
-			content := item.(*unstructured.Unstructured).UnstructuredContent()
-			return runtime.DefaultUnstructuredConverter.FromUnstructured(content, object)
-		})
-	})
+func (k kind) list(ctx context.Context, client rest.Interface, namespace string, r *reader, at place) error {
+	prefix := "/apis/" + k.object.Group
+	if k.object.Group == "" {
+		prefix = "/api"
+	}
+	limit, next := strconv.Itoa(pageSize), ""
+	for {
+		page, err := client.Get().AbsPath(prefix, k.object.Version).NamespaceIfScoped(namespace, namespace != "").Resource(string(k.name)).
+			Param("limit", limit).Param("continue", next).SetHeader("Accept", "application/json").DoRaw(ctx)
+		if apierrors.IsResourceExpired(err) && next != "" {
+			limit, next = "0", "" // the whole list at once, as kubectl does; what was read before counts once
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		list, err := whole[metav1.PartialObjectMetadataList](page)
+		if err != nil {
+			return err
+		}
+		if err := r.document(jsontext.NewDecoder(bytes.NewReader(page), asKubernetes), at); err != nil {
+			return err
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
 }

@@ -1,33 +1,45 @@
-// Package source reads what a verdict is about, from a cluster or from a dump of one.
+// Package source reads what a verdict is about, from a cluster or from dumps of one.
 package source
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "kubevirt.io/api/core/v1"
 )
 
-// Objects is everything that was read.
+// Objects is everything that was read, each kind in the order of namespace and name.
 type Objects struct {
 	KubeVirts  []*v1.KubeVirt
 	VMs        []*v1.VirtualMachine
 	VMIs       []*v1.VirtualMachineInstance
 	Migrations []*v1.VirtualMachineInstanceMigration
 	Nodes      []*corev1.Node
-	Pods       []*corev1.Pod // launchers and hotplug pods
+	Pods       []*corev1.Pod // all, also those that are no VM's: they take room
 	Claims     []*corev1.PersistentVolumeClaim
 	Volumes    []*corev1.PersistentVolume
 	Budgets    []*policyv1.PodDisruptionBudget
+	CSINodes   []*storagev1.CSINode
+	Namespaces []*corev1.Namespace
 
-	// Gaps are the kinds that could not be read, each with the reason.
-	Gaps map[Kind]string
+	// Unknown are the kinds that could not be read, each with the reason.
+	Unknown map[Kind]string
 	// Namespace is set where the VMIs of other namespaces could not be read.
 	Namespace string
-	// FromDump says that what is missing may just not be in the dump.
+	// FromDump says that an object that is missing may just not be in the dump.
 	FromDump bool
+	// Now is when the cluster was as it was read: for a dump, the latest time that anything in it names.
+	Now time.Time
+
+	others int           // objects of kinds that a preview has no use for
+	listed map[Kind]bool // kinds of which a list was there, be it an empty one
 }
 
 // Kind is the plural name by which kubectl knows a kind.
@@ -43,97 +55,82 @@ const (
 	Claims     Kind = "persistentvolumeclaims"
 	Volumes    Kind = "persistentvolumes"
 	Budgets    Kind = "poddisruptionbudgets"
+	CSINodes   Kind = "csinodes"
+	Namespaces Kind = "namespaces"
+
+	// OtherPods are those of namespaces other than the one that is asked about.
+	OtherPods Kind = "pods of other namespaces"
 )
 
-// decoder writes what was read into an object of its type.
-type decoder func(object any) error
+// Command makes a dump with all that a preview reads.
+const Command = "kubectl get kubevirts,vm,vmi,vmim,nodes,pods,pvc,pv,pdb,csinodes,namespaces -A -o json"
 
-// kind is how one kind is read.
-type kind struct {
-	name     Kind
-	object   schema.GroupVersionKind
-	local    bool   // about a VM of a namespace, those of the namespace are enough
-	selector string // what to ask a cluster for
-	keep     fields // what of an object is needed; the rest of a dump is not even parsed
-	add      func(o *Objects, decode decoder) error
+// Count is how many objects of a kind were read.
+type Count struct {
+	Kind Kind
+	N    int
 }
 
-func (k kind) resource() schema.GroupVersionResource {
-	return k.object.GroupVersion().WithResource(string(k.name))
-}
-
-// launchersAndHotplug are the pods of VMs
-// (pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go:229-235).
-const launchersAndHotplug = v1.AppLabel + " in (virt-launcher,hotplug-disk)"
-
-var kinds = []kind{
-	{KubeVirts, v1.GroupVersion.WithKind("KubeVirt"), false, "", kubeVirtFields,
-		into(func(o *Objects) *[]*v1.KubeVirt { return &o.KubeVirts })},
-	{VMs, v1.GroupVersion.WithKind("VirtualMachine"), true, "", vmFields,
-		into(func(o *Objects) *[]*v1.VirtualMachine { return &o.VMs })},
-	{VMIs, v1.GroupVersion.WithKind("VirtualMachineInstance"), true, "", vmiFields,
-		into(func(o *Objects) *[]*v1.VirtualMachineInstance { return &o.VMIs })},
-	{Migrations, v1.GroupVersion.WithKind("VirtualMachineInstanceMigration"), true, "", migrationFields,
-		into(func(o *Objects) *[]*v1.VirtualMachineInstanceMigration { return &o.Migrations })},
-	{Nodes, corev1.SchemeGroupVersion.WithKind("Node"), false, "", nodeFields,
-		into(func(o *Objects) *[]*corev1.Node { return &o.Nodes })},
-	{Pods, corev1.SchemeGroupVersion.WithKind("Pod"), true, launchersAndHotplug, podFields, addPod},
-	{Claims, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), true, "", claimFields,
-		into(func(o *Objects) *[]*corev1.PersistentVolumeClaim { return &o.Claims })},
-	{Volumes, corev1.SchemeGroupVersion.WithKind("PersistentVolume"), false, "", volumeFields,
-		into(func(o *Objects) *[]*corev1.PersistentVolume { return &o.Volumes })},
-	{Budgets, policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), true, "", budgetFields,
-		into(func(o *Objects) *[]*policyv1.PodDisruptionBudget { return &o.Budgets })},
-}
-
-// into reads objects of one type into their list.
-func into[T any](list func(*Objects) *[]*T) func(*Objects, decoder) error {
-	return func(o *Objects, decode decoder) error {
-		object := new(T)
-		if err := decode(object); err != nil {
-			return err
+// Counts are in the order of Command. Kinds of which none was read are left out.
+func (o *Objects) Counts() []Count {
+	var counts []Count
+	for _, k := range kinds {
+		if n := k.count(o); n > 0 {
+			counts = append(counts, Count{k.name, n})
 		}
-		*list(o) = append(*list(o), object)
-		return nil
 	}
-}
-
-// addPod leaves out the pods that are no VM's: a dump has them all.
-func addPod(o *Objects, decode decoder) error {
-	pod := &corev1.Pod{}
-	if err := decode(pod); err != nil {
-		return err
+	if o.others > 0 {
+		counts = append(counts, Count{"others, not used", o.others})
 	}
-	if app := pod.Labels[v1.AppLabel]; app == "virt-launcher" || app == "hotplug-disk" {
-		o.Pods = append(o.Pods, pod)
-	}
-	return nil
+	return counts
 }
 
 // merge adds what another reader has read.
 func (o *Objects) merge(other *Objects) {
-	o.KubeVirts = append(o.KubeVirts, other.KubeVirts...)
-	o.VMs = append(o.VMs, other.VMs...)
-	o.VMIs = append(o.VMIs, other.VMIs...)
-	o.Migrations = append(o.Migrations, other.Migrations...)
-	o.Nodes = append(o.Nodes, other.Nodes...)
-	o.Pods = append(o.Pods, other.Pods...)
-	o.Claims = append(o.Claims, other.Claims...)
-	o.Volumes = append(o.Volumes, other.Volumes...)
-	o.Budgets = append(o.Budgets, other.Budgets...)
+	for _, k := range kinds {
+		k.merge(o, other)
+	}
+	o.others += other.others
+	if other.Now.After(o.Now) {
+		o.Now = other.Now
+	}
 }
 
-// kindOf finds a kind by what an object says of itself. Only the group counts: the fields that are needed are the same in
-// every version.
-func kindOf(apiVersion, name string) (kind, error) {
-	group, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return kind{}, err
-	}
+// settle orders the objects and drops those that were read before.
+func (o *Objects) settle() {
 	for _, k := range kinds {
-		if k.object.Kind == name && k.object.Group == group.Group {
-			return k, nil
+		k.settle(o)
+	}
+}
+
+// lackFromDump notes the kinds that a dump has nothing of: what is not there may not have been asked for.
+func (o *Objects) lackFromDump(complete bool) {
+	o.FromDump = true
+	o.Unknown = map[Kind]string{}
+	for _, k := range kinds {
+		always := k.name == KubeVirts || k.name == Nodes || k.name == Pods
+		if k.count(o) == 0 && !o.listed[k.name] && (!complete || always) {
+			o.Unknown[k.name] = fmt.Sprintf("the dump has no %s", k.name)
 		}
 	}
-	return kind{}, fmt.Errorf("a %s of %s is none of the objects that a preview reads", name, apiVersion)
+}
+
+// object is what every kind has.
+type object interface{ metav1.Object }
+
+// settled orders objects, and of those that are there twice keeps the newer one.
+func settled[T object](list []T) []T {
+	slices.SortStableFunc(list, func(a, b T) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()),
+			newerFirst(a.GetResourceVersion(), b.GetResourceVersion()))
+	})
+	return slices.CompactFunc(list, func(a, b T) bool { return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName() })
+}
+
+// newerFirst compares resource versions, which are numbers in every cluster that Kubernetes' own API server serves.
+func newerFirst(a, b string) int {
+	if len(a) != len(b) {
+		return len(b) - len(a)
+	}
+	return strings.Compare(b, a)
 }

@@ -1,14 +1,16 @@
-// Package chart renders charts/kubevirt with the Helm binary and decodes what comes out, for every test in this
-// module. Nothing here judges the result.
+// Package chart decodes what internal/chart renders into KubeVirt's own types, for every test in this module. Nothing here
+// judges the result.
 package chart
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,14 +21,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	v1 "kubevirt.io/api/core/v1"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 // Namespace is where the platform installs the chart.
-const Namespace = "cozy-kubevirt"
+const Namespace = chart.Namespace
 
-// KubeVersions are one Kubernetes below 1.35 and one from there on: the rendering differs between the two
-// (ImageVolume), and without --kube-version it would depend on the Helm release that renders.
-var KubeVersions = []string{"1.34.2", "1.35.0"}
+// KubeVersions are the Kubernetes versions that the chart is rendered for.
+var KubeVersions = chart.KubeVersions
 
 // Options say what to render, beside the chart's defaults.
 type Options struct {
@@ -66,52 +69,36 @@ func (r *Release) Ingress(t testing.TB) *networkingv1.Ingress {
 // Render runs helm template. $HELM names the binary and $CHART the chart, each with the repository's own as default.
 func Render(t testing.TB, o Options) *Release {
 	t.Helper()
-	if o.KubeVersion == "" {
-		o.KubeVersion = KubeVersions[0]
-	}
-	args := []string{"template", "kubevirt", Dir(t), "--namespace", Namespace, "--kube-version", o.KubeVersion}
-	for _, f := range o.ValuesFiles {
-		args = append(args, "--values", f)
-	}
-	for _, v := range o.APIVersions {
-		args = append(args, "--api-versions", v)
-	}
+	rendering := chart.Rendering{Chart: Dir(t), KubeVersion: o.KubeVersion, Values: o.ValuesFiles, APIVersions: o.APIVersions}
 	r := &Release{}
-	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(helm(t, args)), 4096)
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(helm(t, rendering)), 4096)
 	for {
 		object := map[string]any{}
 		err := documents.Decode(&object)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		require.NoError(t, err, "helm %s prints YAML", strings.Join(args, " "))
+		require.NoError(t, err, "helm prints YAML for %+v", rendering)
 		if len(object) > 0 {
 			r.Objects = append(r.Objects, &unstructured.Unstructured{Object: object})
 		}
 	}
 	cr := r.Object("KubeVirt")
-	require.NotNil(t, cr, "helm %s renders a KubeVirt", strings.Join(args, " "))
+	require.NotNil(t, cr, "helm renders a KubeVirt for %+v", rendering)
 	r.KubeVirt = &v1.KubeVirt{}
 	Decode(t, cr.Object, r.KubeVirt)
 	return r
 }
 
-var outputs sync.Map // by arguments: the same chart with the same values is the same bytes
+var outputs sync.Map // by rendering: the same chart with the same values is the same bytes
 
-func helm(t testing.TB, args []string) string {
+func helm(t testing.TB, r chart.Rendering) string {
 	t.Helper()
-	line := strings.Join(args, " ")
-	output, _ := outputs.LoadOrStore(line, sync.OnceValues(func() (string, error) {
-		helm := exec.Command(fromEnv("HELM", filepath.Join(root(t), "bin", "helm")), args...)
-		var stdout, stderr bytes.Buffer
-		helm.Stdout, helm.Stderr = &stdout, &stderr
-		if err := helm.Run(); err != nil {
-			return "", fmt.Errorf("%w\n%s", err, stderr.String())
-		}
-		return stdout.String(), nil
+	output, _ := outputs.LoadOrStore(fmt.Sprintf("%+v", r), sync.OnceValues(func() (string, error) {
+		return chart.Template(context.Background(), r)
 	}))
 	printed, err := output.(func() (string, error))()
-	require.NoError(t, err, "helm %s", line)
+	require.NoError(t, err)
 	return printed
 }
 
@@ -119,14 +106,8 @@ func helm(t testing.TB, args []string) string {
 // $CONTRACT_VALUES names (make contract VALUES=file).
 func ValuesFiles(t testing.TB) map[string]string {
 	t.Helper()
-	const suffix = "-values.yaml"
-	paths, err := filepath.Glob(filepath.Join(Dir(t), "ci", "*"+suffix))
+	sets, err := chart.MustSets(Dir(t))
 	require.NoError(t, err)
-	require.NotEmpty(t, paths, "the chart has values sets in ci/")
-	sets := map[string]string{}
-	for _, p := range paths {
-		sets[strings.TrimSuffix(filepath.Base(p), suffix)] = p
-	}
 	if p := os.Getenv("CONTRACT_VALUES"); p != "" {
 		sets[p] = p
 	}
@@ -135,7 +116,7 @@ func ValuesFiles(t testing.TB) map[string]string {
 
 // Dir is the chart's folder: the one that $CHART names, seen from the repository, or the repository's own.
 func Dir(t testing.TB) string {
-	dir := fromEnv("CHART", filepath.Join("charts", "kubevirt"))
+	dir := cmp.Or(os.Getenv("CHART"), filepath.Join("charts", "kubevirt"))
 	if filepath.IsAbs(dir) {
 		return dir
 	}
@@ -144,7 +125,10 @@ func Dir(t testing.TB) string {
 
 // RepoFile is the path of a file of the repository.
 func RepoFile(t testing.TB, elem ...string) string {
-	return filepath.Join(append([]string{root(t)}, elem...)...)
+	t.Helper()
+	root, err := chart.Root()
+	require.NoError(t, err)
+	return filepath.Join(append([]string{root}, elem...)...)
 }
 
 // Decode turns a decoded document into its Go type, unknown fields ignored.
@@ -164,24 +148,4 @@ func DecodeStrict(object map[string]any, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
-}
-
-func fromEnv(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
-
-// root walks up from the test's folder to the repository: the first parent that holds the chart.
-func root(t testing.TB) string {
-	t.Helper()
-	for dir := "."; ; dir = filepath.Join("..", dir) {
-		if _, err := os.Stat(filepath.Join(dir, "charts", "kubevirt", "Chart.yaml")); err == nil {
-			return dir
-		}
-		if abs, err := filepath.Abs(dir); err != nil || abs == filepath.Dir(abs) {
-			t.Fatal(fmt.Sprintf("no charts/kubevirt above the test's folder (%v)", err))
-		}
-	}
 }

@@ -4,50 +4,34 @@ package platform
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"cozy-kubevirt/tests/kubevirt/internal/sandbox"
+	"cozy-kubevirt/internal/sandbox"
+	"cozy-kubevirt/tests/kubevirt/internal/client"
 	"kubevirt.io/client-go/kubecli"
-	kubevirtlog "kubevirt.io/client-go/log"
 	"kubevirt.io/kubevirt/pkg/controller"
 	virtconfig "kubevirt.io/kubevirt/pkg/virt-config"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Namespace is where the platform installs the chart, and with it KubeVirt.
-const Namespace = "cozy-kubevirt"
-
-const garbagePercent = 400
-
 // Platform is one running control plane.
 type Platform struct {
-	Kube       kubernetes.Interface
-	Virt       kubecli.KubevirtClient
-	VirtAPI    kubecli.KubevirtClient // speaks as virt-api, for what its subresources write
-	Kubeconfig string                 // path of an administrator's kubeconfig
-	Version    string                 // of the API server
+	client.Client
+	VirtAPI kubecli.KubevirtClient // speaks as virt-api, for what its subresources write
+	Version string                 // of the API server
 
-	config        *rest.Config
 	environment   *envtest.Environment
 	webhooks      *webhookServer
 	clusterConfig *virtconfig.ClusterConfig
@@ -65,19 +49,6 @@ type shared struct {
 	dataVolumes, dataSources, storageProfiles, cdis, cdiConfigs  cache.SharedIndexInformer
 }
 
-// Quiet sends the logs of everything that runs in this process to one writer.
-func Quiet(w io.Writer) {
-	kubevirtlog.InitializeLogging("rehearsal")
-	kubevirtlog.Log.SetIOWriter(w)
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("logtostderr", "false")
-	_ = flags.Set("stderrthreshold", "FATAL")
-	klog.SetOutput(w)
-	ctrllog.SetLogger(logr.Discard())
-	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-}
-
 // Start brings a control plane up, with KubeVirt's webhooks and without the chart. Its servers listen on loopback
 // only, and its files stand in the sandbox. The binaries come from $KUBEBUILDER_ASSETS or from the folder given. The files
 // hold CRDs that are served beside KubeVirt's.
@@ -89,11 +60,7 @@ func Start(binaries string, files ...string) (*Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Everything here lives for minutes. Collecting garbage less often saves an eighth of the run's CPU time.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-		_ = os.Setenv("GOGC", strconv.Itoa(garbagePercent)) // for the servers
-	}
+	client.CollectLess()
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Platform{folder: folder, stop: stop}
 	if err := p.start(ctx, binaries, files); err != nil {
@@ -140,17 +107,11 @@ func (p *Platform) start(ctx context.Context, binaries string, files []string) e
 	}
 	environment.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync") // its data is gone after the run anyway
 	p.environment = environment
-	if p.config, err = environment.Start(); err != nil {
+	config, err := environment.Start()
+	if err != nil {
 		return err
 	}
-	p.config.QPS, p.config.Burst = 2000, 4000
-	if p.Virt, err = kubecli.GetKubevirtClientFromRESTConfig(p.config); err != nil {
-		return err
-	}
-	builtin := rest.CopyConfig(p.config)
-	builtin.ContentType = runtime.ContentTypeProtobuf // cheaper than JSON, and there are many pods
-	builtin.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	if p.Kube, err = kubernetes.NewForConfig(builtin); err != nil {
+	if err := p.Connect(config); err != nil {
 		return err
 	}
 	version, err := p.Kube.Discovery().ServerVersion()
@@ -173,9 +134,9 @@ func (p *Platform) start(ctx context.Context, binaries string, files []string) e
 		return err
 	}
 
-	factory := controller.NewKubeInformerFactory(p.Virt.RestClient(), p.Virt, p.Virt, nil, Namespace)
+	factory := controller.NewKubeInformerFactory(p.Virt.RestClient(), p.Virt, p.Virt, nil, client.Namespace)
 	// The configuration comes from the chart's CR alone; scenarios keep copies of it elsewhere (virtcontroller.go).
-	kubeVirts := p.kubeVirts(Namespace)
+	kubeVirts := p.kubeVirts(client.Namespace)
 	go kubeVirts.Run(ctx.Done())
 	definitions := factory.CRD()
 	p.shared = shared{
@@ -201,10 +162,10 @@ func (p *Platform) start(ctx context.Context, binaries string, files []string) e
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), kubeVirts.HasSynced)
-	if p.clusterConfig, err = virtconfig.NewClusterConfig(definitions, kubeVirts, Namespace); err != nil {
+	if p.clusterConfig, err = virtconfig.NewClusterConfig(definitions, kubeVirts, client.Namespace); err != nil {
 		return err
 	}
-	return p.webhooks.serve(p.config, p.clusterConfig, p.VirtAPI)
+	return p.webhooks.serve(p.Config, p.clusterConfig, p.VirtAPI)
 }
 
 // giveNamespacesAServiceAccount is what kube-controller-manager does, and what pods need to be accepted.
@@ -226,7 +187,7 @@ func (p *Platform) authorizeKubeVirt(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: "kubevirt"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{
-			APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + Namespace,
+			APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + client.Namespace,
 		}},
 	}, metav1.CreateOptions{})
 	return err
@@ -234,8 +195,8 @@ func (p *Platform) authorizeKubeVirt(ctx context.Context) error {
 
 // as returns a client that speaks as one of KubeVirt's service accounts, on a node if one is named.
 func (p *Platform) as(account, node string) (kubecli.KubevirtClient, error) {
-	config := rest.CopyConfig(p.config)
-	config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", Namespace, account)
+	config := rest.CopyConfig(p.Config)
+	config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", client.Namespace, account)
 	if node != "" {
 		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
 	}

@@ -31,7 +31,7 @@ func (p *Platform) endDeletedNamespaces(stopped <-chan struct{}) {
 }
 
 func (p *Platform) endNamespace(ctx context.Context, namespace *corev1.Namespace) error {
-	client, err := metadata.NewForConfig(p.config)
+	client, err := metadata.NewForConfig(p.Config)
 	if err != nil {
 		return err
 	}

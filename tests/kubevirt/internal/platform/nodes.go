@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -19,16 +20,14 @@ import (
 
 	v1 "kubevirt.io/api/core/v1"
 	"kubevirt.io/client-go/kubecli"
-	"kubevirt.io/kubevirt/pkg/controller"
-	"kubevirt.io/kubevirt/pkg/network/vmispec"
-	storagetypes "kubevirt.io/kubevirt/pkg/storage/types"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
+
+	"cozy-kubevirt/tests/kubevirt/internal/virthandler"
 )
 
 // This file is the stand-in for what a control plane lacks: scheduler, kubelet, virt-handler, virt-launcher and guest.
-// It moves pods and VMIs through their phases and decides nothing else. Whether a VMI can migrate it reads from its
-// network and claims, unless the scenario says by an annotation that it cannot; how its guest ends the scenario says by
-// another. Where a pod may run it reads from the pod and the nodes.
+// It moves pods and VMIs through their phases and decides nothing else. Where a pod may run it reads from the pod and the
+// nodes; what is reported of a VMI is internal/virthandler's.
 //
 //	pod without a node                → bound to a node of the scenario that the pod allows and that takes pods
 //	pod bound                         → running and ready
@@ -37,19 +36,8 @@ import (
 //	launcher whose VMI has moved on   → ended
 //	launcher being deleted            → its VMI succeeded or failed, then the pod gone
 
-const (
-	// NotMigratable on a VMI is the reason why it cannot migrate; virt-handler would find it in the domain.
-	NotMigratable = "rehearsal/not-migratable"
-	// GuestCrashes on a VMI makes it fail, not succeed, when its launcher is taken down.
-	GuestCrashes = "rehearsal/guest-crashes"
-	// NodesOf labels the nodes of a scenario with its namespace.
-	NodesOf = "rehearsal/nodes-of"
-)
-
-// teardown is how long a launcher outlives its guest. It is not only for show: an outdated VMI that still seems to run
-// when its launcher is gone makes the workload updater panic (pkg/virt-controller/watch/workload-updater/
-// workload-updater.go:606-617 uses a pod that CurrentVMIPod did not find).
-const teardown = time.Second
+// NodesOf labels the nodes of a scenario with its namespace.
+const NodesOf = "rehearsal/nodes-of"
 
 type nodes struct {
 	platform   *Platform
@@ -63,24 +51,43 @@ type nodes struct {
 	torn       map[types.UID]time.Time           // when a launcher whose guest has ended is gone
 }
 
-// CreateNode adds a node to those of a namespace, with the labels that launchers select and virt-handler sets, and without
+// cpuModel is of every node.
+const cpuModel = "Skylake-Server"
+
+// CreateNode adds a node to those of a namespace, with room, with the labels that launchers select and virt-handler sets, and without
 // the taint that kube-apiserver puts on a new node and the node controller takes away once the node is ready.
 func (p *Platform) CreateNode(ctx context.Context, name, namespace string) error {
 	node, err := p.Kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
 		Labels: map[string]string{
-			NodesOf:                              namespace,
-			corev1.LabelHostname:                 name,
-			corev1.LabelArchStable:               "amd64",
-			v1.NodeSchedulable:                   "true",
-			v1.SupportedMachineTypeLabel + "q35": "true",
+			NodesOf:                                      namespace,
+			corev1.LabelHostname:                         name,
+			corev1.LabelArchStable:                       "amd64",
+			v1.NodeSchedulable:                           "true",
+			v1.SupportedMachineTypeLabel + "q35":         "true",
+			v1.CPUModelVendorLabel + "Intel":             "true",
+			v1.HostModelCPULabel + cpuModel:              "true",
+			v1.SupportedHostModelMigrationCPU + cpuModel: "true",
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
 	node.Spec.Taints = nil
-	_, err = p.Kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	if node, err = p.Kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	node.Status.Allocatable = corev1.ResourceList{}
+	for _, device := range []corev1.ResourceName{"devices.kubevirt.io/kvm", "devices.kubevirt.io/tun", "devices.kubevirt.io/vhost-net", virthandler.GPU,
+		corev1.ResourcePods} {
+		node.Status.Allocatable[device] = resource.MustParse("1000")
+	}
+	for name, room := range map[corev1.ResourceName]string{corev1.ResourceCPU: "128", corev1.ResourceMemory: "1Ti", corev1.ResourceEphemeralStorage: "1Ti"} {
+		node.Status.Allocatable[name] = resource.MustParse(room)
+	}
+	node.Status.Capacity = node.Status.Allocatable
+	_, err = p.Kube.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 	return err
 }
 
@@ -157,14 +164,14 @@ func (n *nodes) next() bool {
 
 func (n *nodes) movePod(ctx context.Context, pod *corev1.Pod) error {
 	pods := n.platform.Kube.CoreV1().Pods(pod.Namespace)
-	switch vmi := n.vmiOf(pod); {
+	switch vmi := virthandler.VMIOf(pod, n.vmis.GetStore()); {
 	case pod.DeletionTimestamp != nil:
 		if vmi != nil && vmi.Status.NodeName == pod.Spec.NodeName && !vmi.IsFinal() {
 			if err := n.endGuest(ctx, vmi.DeepCopy()); err != nil {
 				return err
 			}
 			n.mu.Lock()
-			n.torn[pod.UID] = time.Now().Add(teardown)
+			n.torn[pod.UID] = time.Now().Add(virthandler.Teardown)
 			n.mu.Unlock()
 		}
 		n.mu.Lock()
@@ -203,34 +210,12 @@ func (n *nodes) movePod(ctx context.Context, pod *corev1.Pod) error {
 		run(pod)
 		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 		return err
-	case pod.Status.Phase == corev1.PodRunning && vmi != nil && movedOn(vmi, pod):
+	case pod.Status.Phase == corev1.PodRunning && vmi != nil && virthandler.HasLeft(vmi, pod):
 		pod.Status.Phase = corev1.PodSucceeded
 		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 		return err
 	}
 	return nil
-}
-
-// vmiOf is the VMI that a launcher runs, if it still exists.
-func (n *nodes) vmiOf(pod *corev1.Pod) *v1.VirtualMachineInstance {
-	if pod.Labels[v1.AppLabel] != "virt-launcher" {
-		return nil
-	}
-	object, exists, _ := n.vmis.GetIndexer().GetByKey(pod.Namespace + "/" + pod.Annotations[v1.DomainAnnotation])
-	if !exists {
-		return nil
-	}
-	vmi := object.(*v1.VirtualMachineInstance)
-	if string(vmi.UID) != pod.Labels[v1.CreatedByLabel] {
-		return nil
-	}
-	return vmi
-}
-
-// movedOn says whether the VMI has left this launcher by a migration.
-func movedOn(vmi *v1.VirtualMachineInstance, launcher *corev1.Pod) bool {
-	migration := vmi.Status.MigrationState
-	return migration != nil && migration.Completed && migration.SourcePod == launcher.Name
 }
 
 // schedule picks, of the nodes that the pod may run on, the one that got the fewest pods.
@@ -319,87 +304,22 @@ func (n *nodes) moveVMI(ctx context.Context, vmi *v1.VirtualMachineInstance) err
 		}
 	}
 	node := vmi.Status.NodeName
-	switch migration := vmi.Status.MigrationState; {
+	switch {
 	case vmi.Status.Phase == v1.Scheduled:
-		start(vmi)
-	case vmi.Status.Phase == v1.Running && vmi.DeletionTimestamp == nil &&
-		migration != nil && migration.TargetNode != "" && !migration.Completed && !migration.Failed:
-		migrate(vmi)
+		virthandler.Started(vmi)
+	case virthandler.Migrating(vmi):
+		now := metav1.Now()
+		state := vmi.Status.MigrationState
+		state.TargetNodeAddress, state.StartTimestamp = "127.0.0.1", &now
+		virthandler.Migrated(vmi, now)
 	default:
 		return nil
 	}
 	return n.update(ctx, node, vmi)
 }
 
-// start is what virt-handler reports of a domain that it has started.
-func start(vmi *v1.VirtualMachineInstance) {
-	enter(vmi, v1.Running)
-	vmi.Status.MigrationMethod = v1.LiveMigration
-	vmi.Status.SelinuxContext = "none" // a node without SELinux; without any word of it KubeVirt migrates nothing
-	condition := v1.VirtualMachineInstanceCondition{Type: v1.VirtualMachineInstanceIsMigratable, Status: corev1.ConditionTrue}
-	if reason, message := cannotMigrate(vmi); reason != "" {
-		condition.Status, condition.Reason, condition.Message = corev1.ConditionFalse, reason, message
-	}
-	controller.NewVirtualMachineInstanceConditionManager().UpdateCondition(vmi, &condition)
-}
-
-// cannotMigrate is why a VMI cannot migrate, if it cannot: the scenario says so, or virt-handler would, of the network
-// (pkg/virt-handler/vm.go:1250-1253) and of claims that are not shared (1867-1883).
-func cannotMigrate(vmi *v1.VirtualMachineInstance) (reason, message string) {
-	if reason, ok := vmi.Annotations[NotMigratable]; ok {
-		return reason, "said by the rehearsal's scenario"
-	}
-	if err := vmispec.VerifyVMIMigratable(vmi, nil); err != nil {
-		return v1.VirtualMachineInstanceReasonInterfaceNotMigratable, err.Error()
-	}
-	for _, volume := range vmi.Status.VolumeStatus {
-		if claim := volume.PersistentVolumeClaimInfo; claim != nil && !storagetypes.HasSharedAccessMode(claim.AccessModes) {
-			return v1.VirtualMachineInstanceReasonDisksNotMigratable, fmt.Sprintf("PVC %s is not shared", claim.ClaimName)
-		}
-	}
-	return "", ""
-}
-
-// enter dates the phase as virt-handler does (pkg/virt-handler/vm.go:1133). Without the date of Running KubeVirt takes a
-// guest that ends for one that never started, and holds its next start back for 10 s and more (pkg/virt-controller/
-// watch/vm/vm.go:1507-1519, 1575).
-func enter(vmi *v1.VirtualMachineInstance, phase v1.VirtualMachineInstancePhase) {
-	before := vmi.Status.DeepCopy()
-	vmi.Status.Phase = phase
-	controller.SetVMIPhaseTransitionTimestamp(before, &vmi.Status)
-}
-
-// migrate is what the two virt-handlers report when a domain has moved (pkg/virt-handler/migration-target.go:284-316,
-// 1090-1130 for the CPU sockets).
-func migrate(vmi *v1.VirtualMachineInstance) {
-	now := metav1.Now()
-	state := vmi.Status.MigrationState
-	state.TargetNodeAddress = "127.0.0.1"
-	state.TargetNodeDomainDetected = true
-	state.TargetNodeDomainReadyTimestamp = &now
-	state.StartTimestamp, state.EndTimestamp = &now, &now
-	state.Completed = true
-	vmi.Status.NodeName = state.TargetNode
-	vmi.Labels[v1.NodeNameLabel] = state.TargetNode
-	vmi.Status.EvacuationNodeName = ""
-	vmi.Status.LauncherContainerImageVersion = ""
-	delete(vmi.Labels, v1.OutdatedLauncherImageLabel)
-	delete(vmi.Annotations, v1.EvictionSourceAnnotation)
-	conditions := controller.NewVirtualMachineInstanceConditionManager()
-	conditions.RemoveCondition(vmi, v1.VirtualMachineInstanceMigrationRequired)
-	if conditions.HasCondition(vmi, v1.VirtualMachineInstanceVCPUChange) {
-		conditions.RemoveCondition(vmi, v1.VirtualMachineInstanceVCPUChange)
-		cpu := vmi.Spec.Domain.CPU
-		vmi.Status.CurrentCPUTopology = &v1.CPUTopology{Sockets: cpu.Sockets, Cores: cpu.Cores, Threads: cpu.Threads}
-	}
-}
-
 func (n *nodes) endGuest(ctx context.Context, vmi *v1.VirtualMachineInstance) error {
-	ended := v1.Succeeded
-	if _, crashes := vmi.Annotations[GuestCrashes]; crashes {
-		ended = v1.Failed
-	}
-	enter(vmi, ended)
+	virthandler.Ended(vmi)
 	return n.update(ctx, vmi.Status.NodeName, vmi)
 }
 

@@ -34,6 +34,8 @@ import (
 	"kubevirt.io/kubevirt/pkg/virt-controller/watch/vm"
 	"kubevirt.io/kubevirt/pkg/virt-controller/watch/vmi"
 	workloadupdater "kubevirt.io/kubevirt/pkg/virt-controller/watch/workload-updater"
+
+	"cozy-kubevirt/tests/kubevirt/internal/client"
 )
 
 // This file runs virt-controller: the VM, VMI, migration, evacuation and workload-update controllers, wired as
@@ -48,10 +50,10 @@ func (p *Platform) CopyKubeVirt(ctx context.Context, namespace string, change fu
 	if err != nil {
 		return err
 	}
-	kubeVirt, err := p.Virt.KubeVirt(namespace).Get(ctx, Release, metav1.GetOptions{})
+	kubeVirt, err := p.Virt.KubeVirt(namespace).Get(ctx, client.Release, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		kubeVirt = &v1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Name: Release, Namespace: namespace}, Spec: installed.Spec}
+		kubeVirt = &v1.KubeVirt{ObjectMeta: metav1.ObjectMeta{Name: client.Release, Namespace: namespace}, Spec: installed.Spec}
 		change(kubeVirt)
 		kubeVirt, err = p.Virt.KubeVirt(namespace).Create(ctx, kubeVirt, metav1.CreateOptions{})
 	case err == nil:

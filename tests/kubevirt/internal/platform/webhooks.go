@@ -32,6 +32,8 @@ import (
 	virtconfig "kubevirt.io/kubevirt/pkg/virt-config"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 	operatorwebhooks "kubevirt.io/kubevirt/pkg/virt-operator/webhooks"
+
+	"cozy-kubevirt/internal/chart"
 )
 
 // This file serves KubeVirt's webhooks as virt-api and virt-operator do, under the registrations that KubeVirt
@@ -85,12 +87,12 @@ func (p *Platform) SetEvictionWebhookDown(namespace string, down bool) {
 // serve opens the server and then registers the webhooks: no request finds it closed.
 func (s *webhookServer) serve(config *rest.Config, clusterConfig *virtconfig.ClusterConfig, client kubecli.KubevirtClient) error {
 	handlers := s.handlers(clusterConfig, client)
-	mutating := components.NewVirtAPIMutatingWebhookConfiguration(Namespace)
+	mutating := components.NewVirtAPIMutatingWebhookConfiguration(chart.Namespace)
 	mutating.Webhooks = keep(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool {
 		return handlers[*w.ClientConfig.Service.Path] != nil
 	})
-	validating := components.NewVirtAPIValidatingWebhookConfiguration(Namespace)
-	operator := components.NewOpertorValidatingWebhookConfiguration(Namespace)
+	validating := components.NewVirtAPIValidatingWebhookConfiguration(chart.Namespace)
+	operator := components.NewOpertorValidatingWebhookConfiguration(chart.Namespace)
 	for _, configuration := range []*admissionregistrationv1.ValidatingWebhookConfiguration{validating, operator} {
 		configuration.Webhooks = keep(configuration.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
 			return handlers[*w.ClientConfig.Service.Path] != nil
@@ -127,7 +129,7 @@ func (s *webhookServer) serve(config *rest.Config, clusterConfig *virtconfig.Clu
 }
 
 func (s *webhookServer) handlers(config *virtconfig.ClusterConfig, client kubecli.KubevirtClient) map[string]http.HandlerFunc {
-	accounts := webhooks.KubeVirtServiceAccounts(Namespace)
+	accounts := webhooks.KubeVirtServiceAccounts(chart.Namespace)
 	type (
 		w = http.ResponseWriter
 		r = *http.Request
