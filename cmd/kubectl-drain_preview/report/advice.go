@@ -28,11 +28,11 @@ var advised = []struct {
 }{
 	{"Restart once, at a time that suits its owner. It carries the strategy of the day it was started; then it carries the platform's:",
 		func(vm VM) bool {
-			return by(verdict.ByStrategy)(vm) && vm.afterRestart != "" && vm.afterRestart != string(v1.EvictionStrategyLiveMigrate)
+			return by(verdict.ByStrategy)(vm) && vm.NextStrategy != "" && vm.NextStrategy != string(v1.EvictionStrategyLiveMigrate)
 		},
 		restart},
 	{"It would carry LiveMigrate after a restart as well. Talk to its owner, and stop it for the drain:",
-		func(vm VM) bool { return by(verdict.ByStrategy)(vm) && vm.afterRestart != "" }, stop},
+		func(vm VM) bool { return by(verdict.ByStrategy)(vm) && vm.NextStrategy != "" }, stop},
 	{"It carries LiveMigrate, and who asked for that is not known. Talk to its owner:", by(verdict.ByStrategy), describe},
 	{"Talk to the owner of the PodDisruptionBudget that selects it:", by(verdict.ByBudget),
 		func(vm VM) string { return kubectl("get", "pdb", "-n", vm.Namespace) }},

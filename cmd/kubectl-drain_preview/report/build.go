@@ -20,6 +20,7 @@ type Selection struct {
 	Nodes     []string        // each as if it alone were drained; none is all
 	Namespace string          // "" is all
 	Labels    labels.Selector // of the VMIs; nil is all
+	VMs       []string        // by NAME or NAMESPACE/NAME; none is all
 }
 
 // Build answers the question. A node that is not known is an error.
@@ -54,6 +55,11 @@ func Build(objects *source.Objects, asked Selection) (*Report, error) {
 // empty says what is wrong with a question that is about nothing: it was misspelt, or asked of the wrong cluster. A node
 // without VMs is an answer.
 func (asked Selection) empty(r *Report, f *inventory.Inventory) error {
+	for _, name := range asked.VMs {
+		if !slices.ContainsFunc(r.VMs, func(vm VM) bool { return name == vm.Name || name == vm.Namespace+"/"+vm.Name }) {
+			return fmt.Errorf("--vm %s: no such VM runs%s", name, asked.where())
+		}
+	}
 	switch {
 	case len(r.VMs) > 0:
 		return nil
@@ -63,6 +69,17 @@ func (asked Selection) empty(r *Report, f *inventory.Inventory) error {
 		return fmt.Errorf("no VMI matches -l %q", asked.Labels)
 	}
 	return nil
+}
+
+func (asked Selection) where() string {
+	where := ""
+	if asked.Namespace != "" {
+		where += " in namespace " + asked.Namespace
+	}
+	if len(asked.Nodes) > 0 {
+		where += " on " + strings.Join(asked.Nodes, ", ")
+	}
+	return where
 }
 
 func known(asked, nodes []string) error {
@@ -79,6 +96,9 @@ func (asked Selection) holds(vm inventory.VM) bool {
 		return false
 	}
 	if asked.Namespace != "" && asked.Namespace != vm.Name.Namespace {
+		return false
+	}
+	if len(asked.VMs) > 0 && !slices.Contains(asked.VMs, vm.Name.Name) && !slices.Contains(asked.VMs, vm.Name.String()) {
 		return false
 	}
 	if asked.Labels == nil {
@@ -110,6 +130,7 @@ func row(f *inventory.Inventory, vm inventory.VM) VM {
 	}
 	if vm.Launcher != nil && !verdict.Ended(vm.Launcher) && (vm.VMI == nil || vm.VMI.Spec.EvictionStrategy != nil || f.Platform.Unknown == "") {
 		r.Launcher, r.launcher, r.vmi = vm.Launcher.Name, vm.Launcher, vm.VMI
+		r.launchers = append(slices.Clone(vm.Launchers), vm.Launcher)
 		r.eviction = verdict.Evict(f.Platform, vm.VMI, vm.Launcher)
 		r.budget = verdict.HeldByBudget(vm.Launcher, vm.Budgets)
 	}
@@ -134,9 +155,7 @@ func row(f *inventory.Inventory, vm inventory.VM) VM {
 		if strategy, err := vm.VM.RunStrategy(); err == nil {
 			r.RunStrategy = string(strategy)
 		}
-		if f.Platform.Unknown == "" {
-			r.afterRestart = string(f.Platform.AfterRestart(vm.VM))
-		}
+		r.NextStrategy = string(f.Platform.AfterRestart(vm.VM)) // "" is what is not known of a cluster
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,8 @@ var GroupVersionKind = schema.GroupVersionKind{Group: "drain-preview", Version: 
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	Nodes           []string `json:"nodes"`
-	VMs             []VM     `json:"vms"`
+	// VMs are by node, namespace and name.
+	VMs []VM `json:"vms"`
 	// Drains says whether the drains would end: "ends", "waits" or "unknown".
 	Drains verdict.End `json:"drains"`
 	// Pace is of an upgrade of the whole cluster.
@@ -42,21 +44,23 @@ type VM struct {
 	StrategySource verdict.Source `json:"evictionStrategySource"`
 	LiveMigratable bool           `json:"liveMigratable"`
 	// Reason is KubeVirt's own, of the condition LiveMigratable.
-	Reason      string  `json:"reason,omitempty"`
-	RunStrategy string  `json:"runStrategy"` // "" if there is no VM, "unknown" if it could not be read
-	Drain       Drain   `json:"drain"`
-	Upgrade     Upgrade `json:"upgrade"`
+	Reason string `json:"reason,omitempty"`
+	// NextStrategy is what the VM's next VMI will carry; "" if there is no VM, or it is not known.
+	NextStrategy string  `json:"nextEvictionStrategy,omitempty"`
+	RunStrategy  string  `json:"runStrategy"` // "" if there is no VM, "unknown" if it could not be read
+	Drain        Drain   `json:"drain"`
+	Upgrade      Upgrade `json:"upgrade"`
 
 	// Launcher is its pod on the node.
 	Launcher string `json:"launcher,omitempty"`
 	// Verified is what the cluster itself says of its eviction, where it was asked (--verify).
 	Verified *Verified `json:"verified,omitempty"`
 
-	afterRestart string // the strategy of its next VMI
-	launcher     *corev1.Pod
-	vmi          *v1.VirtualMachineInstance
-	eviction     verdict.Answer
-	budget       string
+	launcher  *corev1.Pod
+	launchers []*corev1.Pod // all of its VMI's
+	vmi       *v1.VirtualMachineInstance
+	eviction  verdict.Answer
+	budget    string
 }
 
 // Drain is the verdict on a drain of the VM's node.
@@ -123,11 +127,8 @@ func (r *Report) ExitStatus() int {
 
 // On are the VMs of one node.
 func (r *Report) On(node string) []VM {
-	var vms []VM
-	for _, vm := range r.VMs {
-		if vm.Node == node {
-			vms = append(vms, vm)
-		}
-	}
-	return vms
+	byNode := func(vm VM, node string) int { return strings.Compare(vm.Node, node) }
+	begin, _ := slices.BinarySearchFunc(r.VMs, node, byNode)
+	end, _ := slices.BinarySearchFunc(r.VMs[begin:], node+"\x00", byNode)
+	return r.VMs[begin : begin+end]
 }

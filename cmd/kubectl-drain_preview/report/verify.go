@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	v1 "kubevirt.io/api/core/v1"
 
 	"cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
@@ -32,7 +32,8 @@ type Verified struct {
 type Cluster interface {
 	// Evict asks for an eviction in a dry run.
 	Evict(ctx context.Context, eviction *policyv1.Eviction) error
-	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	// Launchers are those of a pod's VMI, the pod among them.
+	Launchers(ctx context.Context, of *corev1.Pod) ([]corev1.Pod, error)
 	VMI(ctx context.Context, namespace, name string) (*v1.VirtualMachineInstance, error)
 }
 
@@ -60,7 +61,7 @@ func (vm *VM) verify(ctx context.Context, cluster Cluster) (*Verified, error) {
 			DryRun: []string{metav1.DryRunAll}, Preconditions: &metav1.Preconditions{UID: &asked},
 		},
 	})
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if mayNotAsk(err) {
 		return nil, err
 	}
 	code, said := int32(http.StatusCreated), "it may go"
@@ -82,6 +83,16 @@ func (vm *VM) verify(ctx context.Context, cluster Cluster) (*Verified, error) {
 		v.Agreed, v.Expected = false, "that a dry run changes nothing; "+changed
 	}
 	return v, nil
+}
+
+// mayNotAsk tells a missing right from a webhook's refusal, which is an answer and may have the same status; only the right
+// is one to a resource that the status names.
+func mayNotAsk(err error) bool {
+	if apierrors.IsUnauthorized(err) {
+		return true
+	}
+	status, isStatus := err.(apierrors.APIStatus)
+	return apierrors.IsForbidden(err) && isStatus && status.Status().Details != nil && status.Status().Details.Kind != ""
 }
 
 // expected is the status, and a part of the message, with which the cluster answers
@@ -111,16 +122,23 @@ func (vm *VM) expected() (code int32, part string) {
 
 // changed says what is other than it was before the dry run.
 func (vm *VM) changed(ctx context.Context, cluster Cluster) (string, error) {
-	pod, err := cluster.Pod(ctx, vm.Namespace, vm.Launcher)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "its launcher is gone", nil
-	case err != nil:
+	launchers, err := cluster.Launchers(ctx, vm.launcher)
+	if err != nil {
 		return "", err
-	case !same(pod.UID, vm.launcher.UID):
-		return "its launcher was replaced", nil
-	case pod.DeletionTimestamp != nil && vm.launcher.DeletionTimestamp == nil:
+	}
+	still := slices.IndexFunc(launchers, func(pod corev1.Pod) bool { return pod.UID == vm.launcher.UID })
+	other := slices.IndexFunc(launchers, func(pod corev1.Pod) bool {
+		return !verdict.Ended(&pod) && !slices.ContainsFunc(vm.launchers, func(was *corev1.Pod) bool { return was.UID == pod.UID })
+	})
+	switch {
+	case still < 0 && other < 0:
+		return "its launcher is gone", nil
+	case still < 0:
+		return "its launcher was replaced by " + launchers[other].Name, nil
+	case launchers[still].DeletionTimestamp != nil && vm.launcher.DeletionTimestamp == nil:
 		return "its launcher is being deleted", nil
+	case other >= 0:
+		return "a second launcher was started, " + launchers[other].Name, nil
 	case vm.vmi == nil:
 		return "", nil
 	}
@@ -130,12 +148,10 @@ func (vm *VM) changed(ctx context.Context, cluster Cluster) (string, error) {
 		return "its VMI is gone", nil
 	case err != nil:
 		return "", err
-	case !same(vmi.UID, vm.vmi.UID):
+	case vmi.UID != vm.vmi.UID:
 		return "its VMI was replaced", nil
 	case vmi.Status.EvacuationNodeName != vm.vmi.Status.EvacuationNodeName:
 		return fmt.Sprintf("it is marked for evacuation from %q now", vmi.Status.EvacuationNodeName), nil
 	}
 	return "", nil
 }
-
-func same(a, b types.UID) bool { return a == b }

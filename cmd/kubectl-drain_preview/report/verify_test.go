@@ -18,18 +18,19 @@ import (
 
 // answers is a cluster that says what a test wants.
 type answers struct {
-	eviction error
-	pod      *corev1.Pod
-	vmi      *v1.VirtualMachineInstance
-	podErr   error
-	asked    *policyv1.Eviction
+	eviction  error
+	launchers []corev1.Pod
+	vmi       *v1.VirtualMachineInstance
+	asked     *policyv1.Eviction
 }
 
 func (a *answers) Evict(_ context.Context, eviction *policyv1.Eviction) error {
 	a.asked = eviction
 	return a.eviction
 }
-func (a *answers) Pod(context.Context, string, string) (*corev1.Pod, error) { return a.pod, a.podErr }
+func (a *answers) Launchers(context.Context, *corev1.Pod) ([]corev1.Pod, error) {
+	return a.launchers, nil
+}
 func (a *answers) VMI(context.Context, string, string) (*v1.VirtualMachineInstance, error) {
 	return a.vmi, nil
 }
@@ -66,18 +67,25 @@ func TestVerifyTellsRightAnswersFromWrongOnes(t *testing.T) {
 		"no answer":                           {verdict.Marked, "", errors.New("connection refused"), nil, false},
 		"the dry run marked it":               {verdict.Marked, "", triggered, func(a *answers) { a.vmi.Status.EvacuationNodeName = "node-a" }, false},
 		"the dry run replaced its VMI":        {"", "", nil, func(a *answers) { a.vmi.UID = "other" }, false},
-		"the dry run replaced its launcher":   {"", "", nil, func(a *answers) { a.pod.UID = "other" }, false},
-		"the dry run deletes its launcher":    {"", "", nil, func(a *answers) { a.pod.DeletionTimestamp = &metav1.Time{} }, false},
-		"the dry run took its launcher away":  {"", "", nil, func(a *answers) { a.podErr = apierrors.NewNotFound(corev1.Resource("pods"), "x") }, false},
+		"the dry run replaced its launcher":   {"", "", nil, func(a *answers) { a.launchers[0].UID = "other" }, false},
+		"the dry run deletes its launcher":    {"", "", nil, func(a *answers) { a.launchers[0].DeletionTimestamp = &metav1.Time{} }, false},
+		"the dry run started a launcher": {verdict.Marked, "", triggered, func(a *answers) {
+			a.launchers = append(a.launchers, corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "second"}})
+		}, false},
+		"a launcher that has ended": {verdict.Marked, "", triggered, func(a *answers) {
+			a.launchers = append(a.launchers, corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "old"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}})
+		}, true},
+		"a status in KubeVirt's words":       {verdict.Marked, "", denied(403, webhook+`Eviction triggered evacuation of VMI "shop/web"`), nil, false},
+		"the dry run took its launcher away": {"", "", nil, func(a *answers) { a.launchers = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod"}}
 			vmi := &v1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{UID: "vmi"}}
-			cluster := &answers{eviction: c.said, pod: pod.DeepCopy(), vmi: vmi.DeepCopy()}
+			cluster := &answers{eviction: c.said, launchers: []corev1.Pod{*pod.DeepCopy()}, vmi: vmi.DeepCopy()}
 			if c.change != nil {
 				c.change(cluster)
 			}
-			r := &Report{Drains: verdict.Ends, VMs: []VM{{Namespace: "shop", Name: "web", Launcher: "virt-launcher-web", launcher: pod, vmi: vmi,
+			r := &Report{Drains: verdict.Ends, VMs: []VM{{Namespace: "shop", Name: "web", Launcher: "virt-launcher-web", launcher: pod, launchers: []*corev1.Pod{pod}, vmi: vmi,
 				eviction: verdict.Answer{Hold: c.hold}, budget: c.budget}}}
 			require.NoError(t, r.Verify(t.Context(), cluster))
 			assert.Equal(t, []string{metav1.DryRunAll}, cluster.asked.DeleteOptions.DryRun, "nothing may be evicted")

@@ -127,6 +127,13 @@ func migrationOf(phase, more string) fields {
   creationTimestamp: "2026-05-11T08:00:00Z"}, spec: {vmiName: web}, status: {phase: ` + phase + more + `}}`)
 }
 
+// refusedByQuota adds a migration that waits, with what it says of a quota.
+func (w *world) refusedByQuota(status string) fields {
+	migration := migrationOf("Pending", `, conditions: [{type: migrationRejectedByResourceQuota, status: "`+status+`"}]`)
+	w.more = append(w.more, migration)
+	return migration
+}
+
 // target is a migration's target pod, in some state.
 func (w *world) target(status string) fields {
 	pod := clone(w.launcher)
@@ -232,7 +239,17 @@ var kindsOfCase = map[string]map[string]caseOf{
 	},
 	"room for only some": {
 		"two ask for the room of one": {func(w *world) { set(w.b, "status|allocatable|memory", "5Gi"); w.second("db", "node-a") }, "blocks", waits, "room for 1 of the 2 VMs"},
-		"room for both":               {func(w *world) { w.second("db", "node-a") }, "migrates", ends, ""},
+		"who finds no place anyway takes no room": {func(w *world) {
+			set(w.b, "status|allocatable|memory", "5Gi")
+			_, _, launcher := w.second("db", "node-a")
+			set(launcher, "spec|nodeSelector|nowhere", "yes")
+		}, "migrates", ends, ""},
+		"who can only follow it takes no room from it": {func(w *world) {
+			set(w.b, "status|allocatable|memory", "5Gi")
+			_, _, launcher := w.second("db", "node-a")
+			set(launcher, "spec|affinity", object(`{podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}`))
+		}, "migrates", ends, ""},
+		"room for both": {func(w *world) { w.second("db", "node-a") }, "migrates", ends, ""},
 		"a restart may come first": {func(w *world) {
 			set(w.b, "status|allocatable|memory", "5Gi")
 			_, vmi, _ := w.second("db", "node-a")
@@ -254,9 +271,6 @@ var kindsOfCase = map[string]map[string]caseOf{
 		}, "unknown", blank, "lower priority"},
 	},
 	"a migration does not go on": {
-		"a quota refuses its target": {func(w *world) {
-			w.more = append(w.more, migrationOf("Pending", `, conditions: [{type: migrationRejectedByResourceQuota, status: "True"}]`))
-		}, "blocks", waits, "ResourceQuota"},
 		"its target is unschedulable": {func(w *world) {
 			w.more = append(w.more, migrationOf("Scheduling", ""))
 			set(w.target(`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no node}]}`), "spec|nodeName", nil)
@@ -335,6 +349,45 @@ var kindsOfCase = map[string]map[string]caseOf{
 			stuckOnNode(w)
 			set(w.vm, "status|conditions", []any{object(`{type: ManualRecoveryRequired, status: "True"}`)})
 		}, "stays off", ends, "broken off"},
+		"it has been recovered": {func(w *world) {
+			stuckOnNode(w)
+			set(w.vm, "status|conditions", []any{object(`{type: ManualRecoveryRequired, status: "False"}`)})
+		}, "restarts", ends, ""},
+		"they have been": {func(w *world) {
+			stuckOnNode(w)
+			set(w.vm, "status|volumeUpdateState", object(`{volumeMigrationState: {migratedVolumes: [{volumeName: root}]}}`))
+		}, "restarts", ends, ""},
+		"it can migrate": {func(w *world) {
+			set(w.vmi, "status|migratedVolumes", []any{fields{"volumeName": "root"}})
+			set(w.vm, "status|volumeUpdateState", object(`{volumeMigrationState: {migratedVolumes: [{volumeName: root}]}}`))
+		}, "migrates", ends, ""},
+	},
+	"a quota refuses a migration's target": {
+		"and still does": {func(w *world) { w.refusedByQuota("True") }, "blocks", waits, "ResourceQuota refuses the target of its migration m1"},
+		"and no longer":  {func(w *world) { w.refusedByQuota("False") }, "migrates", ends, "under way"},
+		"and did before it failed": {func(w *world) {
+			set(w.refusedByQuota("True"), "status|phase", "Failed")
+		}, "unknown", blank, "its last migration has failed"},
+		"of another VM": {func(w *world) { set(w.refusedByQuota("True"), "spec|vmiName", "db") }, "migrates", ends, ""},
+		"and has let it in since": {func(w *world) {
+			w.refusedByQuota("True")
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
+		"of a VM that cannot migrate": {func(w *world) { stuckOnNode(w); w.refusedByQuota("True") }, "restarts", ends, ""},
+	},
+	"a TPM's state": {
+		"can be had anywhere": {func(w *world) { w.state("ReadWriteOnce", "") }, "migrates", ends, ""},
+		"moves to a new volume, which only some nodes may have": {func(w *world) { w.state("ReadWriteOnce", "node-a") }, "unknown", blank, "new volume"},
+		"moves, and there is no room anyway": {func(w *world) {
+			w.state("ReadWriteOnce", "node-a")
+			set(w.b, "status|allocatable|memory", "2Gi")
+		}, "blocks", waits, "1 has 2Gi of the 4400Mi memory it needs"},
+		"is shared by both launchers":        {func(w *world) { w.state("ReadWriteMany", "node-a") }, "blocks", waits, "cannot reach volume pv-state"},
+		"is shared, and can be had anywhere": {func(w *world) { w.state("ReadWriteMany", "") }, "migrates", ends, ""},
+		"stays where it is in a restart":     {func(w *world) { stuckOnNode(w); w.state("ReadWriteOnce", "node-a") }, "restarts later", ends, "cannot reach volume pv-state"},
+		"is in another zone than the other nodes": {func(w *world) {
+			set(w.state("ReadWriteOnce", ""), "metadata|labels", fields{"topology.kubernetes.io/zone": "z9"})
+		}, "unknown", blank, "new volume"},
 	},
 	"a kind that the dump lacks": {
 		"VMs":                         {func(w *world) { stuckOnNode(w); w.without = []string{"VirtualMachine"} }, "unknown", blank, "no virtualmachines"},
@@ -360,8 +413,26 @@ func (w *world) fill(node, memory string) fields {
 	return pod
 }
 
+// state gives the VM a TPM that keeps its state on a volume, of one node or of all, and returns the volume.
+func (w *world) state(mode, node string) (volume fields) {
+	set(w.vmi, "spec|domain|devices|tpm", fields{"persistent": true})
+	set(w.launcher, "spec|volumes", append(w.launcher["spec"].(fields)["volumes"].([]any),
+		object(`{name: vm-state, persistentVolumeClaim: {claimName: persistent-state-for-web-x}}`)))
+	volume = object(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-state}, spec: {accessModes: [` + mode + `], csi: {driver: d.example.org, volumeHandle: state}}}`)
+	if node != "" {
+		set(volume, "spec|nodeAffinity", onNode(node))
+	}
+	w.more = append(w.more, volume, object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: persistent-state-for-web-x, namespace: shop},
+  spec: {volumeName: pv-state, accessModes: [`+mode+`]}, status: {phase: Bound, accessModes: [`+mode+`]}}`))
+	return volume
+}
+
+func onNode(name string) fields {
+	return object(`{required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [` + name + `]}]}]}}`)
+}
+
 func (w *world) bind(node string) {
-	set(w.volume, "spec|nodeAffinity", object(`{required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [`+node+`]}]}]}}`))
+	set(w.volume, "spec|nodeAffinity", onNode(node))
 }
 
 func (w *world) notReady(status string) {

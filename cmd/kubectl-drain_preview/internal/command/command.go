@@ -52,6 +52,7 @@ type options struct {
 	config        *genericclioptions.ConfigFlags
 	allNamespaces bool
 	selector      string
+	vms           []string
 	dumps         source.Dumps
 	verify        bool
 	format        string
@@ -120,7 +121,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "VMs of all namespaces, as without --namespace")
 	flags.StringVarP(&o.selector, "selector", "l", "", "label selector for the VMIs")
-	flags.StringVarP(&o.format, "output", "o", "", "wide, json, yaml or markdown instead of the table")
+	flags.StringSliceVar(&o.vms, "vm", nil, "only these VMs: NAME or NAMESPACE/NAME; several add up")
+	flags.StringVarP(&o.format, "output", "o", "", "wide, json, yaml, markdown or jsonpath=… instead of the table")
 	flags.BoolVar(&o.verify, "verify", false, "ask the cluster for a dry-run eviction of each launcher, and compare (needs create on pods/eviction)")
 	flags.StringArrayVarP(&o.dumps.Files, "filename", "f", nil, "read a dump of kubectl get -o json instead of a cluster; - is standard input; several add up")
 	flags.BoolVar(&o.dumps.Complete, "complete", false, "the dump was made by the command in docs/preview.md: what it has none of is not there")
@@ -195,7 +197,7 @@ func (o *options) completeNodes(cmd *cobra.Command, have []string, begun string)
 
 // answer reads what the question is about, and answers it.
 func (o *options) answer(cmd *cobra.Command, nodes []string) (*report.Report, error) {
-	asked := report.Selection{Nodes: nodes}
+	asked := report.Selection{Nodes: nodes, VMs: o.vms}
 	if err := output.Known(o.format); err != nil {
 		return nil, err
 	}

@@ -125,6 +125,21 @@ func TestWhatIsAskedForIsAllThatIsShown(t *testing.T) {
 	assert.Contains(t, errOut, "no VMI matches")
 }
 
+func TestVMsAreSelectedByName(t *testing.T) {
+	dump := filepath.Join("testdata", "every-kind.yaml")
+	names := `jsonpath={range .vms[*]}{.namespace}/{.name} {end}`
+	for args, want := range map[string]string{
+		"--vm=db":                       "tenant-a/db ",
+		"--vm=tenant-a/db,old":          "tenant-a/db tenant-a/old ",
+		"--vm=db --vm=tenant-a/old":     "tenant-a/db tenant-a/old ",
+		"--vm=db --namespace=tenant-a ": "tenant-a/db ",
+	} {
+		out, errOut, _ := run("", append([]string{"--complete", "-f", dump, "-o", names}, strings.Fields(args)...)...)
+		assert.Empty(t, errOut, args)
+		assert.Equal(t, want, out, args)
+	}
+}
+
 func TestWhatCannotBeAnsweredIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	dump := filepath.Join("testdata", "migrates.yaml")
 	const node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: node-a\n"
@@ -145,6 +160,9 @@ func TestWhatCannotBeAnsweredIsAnErrorThatSaysWhatToDo(t *testing.T) {
 		"broken JSON":                   {`{"kind":`, []string{"-f", "-"}, "document 1:"},
 		"items of something else":       {"items:\n- " + indented(node) + "kind: Basket\n", []string{"-f", "-"}, `its kind is "Basket"; expected a List`},
 		"another format":                {"", []string{"-f", dump, "-o", "xml"}, "expected one of wide, json, yaml, markdown"},
+		"bad fields":                    {"", []string{"-f", dump, "-o", "jsonpath={"}, "unclosed action"},
+		"a VM that is not there":        {"", []string{"-f", dump, "--vm", "web,nobody"}, "--vm nobody: no such VM runs"},
+		"a VM of another namespace":     {"", []string{"-f", dump, "-n", "tenant-a", "--vm", "tenant-b/web"}, "--vm tenant-b/web: no such VM runs in namespace tenant-a"},
 		"a bad selector":                {"", []string{"-f", dump, "-l", "a==b==c"}, "-l"},
 		"a flag that is not there":      {"", []string{"--frob"}, "unknown flag: --frob"},
 	} {

@@ -32,8 +32,17 @@ func (l live) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 		SubResource("eviction").MaxRetries(0).Body(eviction).Do(ctx).Error()
 }
 
-func (l live) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-	return l.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+// Launchers needs no more than the right to list pods, which all of this command needs.
+func (l live) Launchers(ctx context.Context, of *corev1.Pod) ([]corev1.Pod, error) {
+	which := metav1.ListOptions{FieldSelector: "metadata.name=" + of.Name}
+	if uid := of.Labels[v1.CreatedByLabel]; uid != "" {
+		which = metav1.ListOptions{LabelSelector: v1.AppLabel + "=virt-launcher," + v1.CreatedByLabel + "=" + uid}
+	}
+	list, err := l.CoreV1().Pods(of.Namespace).List(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 func (l live) VMI(ctx context.Context, namespace, name string) (*v1.VirtualMachineInstance, error) {

@@ -2,9 +2,13 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,35 +48,74 @@ func Judge(objects *source.Objects, namespace string) (*Inventory, error) {
 	} else {
 		v.Platform = verdict.Platform{Unknown: whyNoKubeVirt(objects)}
 	}
+	var x *index
+	var indexed sync.WaitGroup
+	indexed.Go(func() { x = newIndex(objects) })
 	snapshot, err := scheduling.New(objects)
+	indexed.Wait()
 	if err != nil {
 		return nil, err
 	}
-	x := newIndex(objects)
-	var upgrades []verdict.Upgraded
-	for _, vmi := range objects.VMIs {
-		main := x.situation(vmi, vmi.Status.NodeName)
-		upgraded := v.upgrade(main, snapshot, rules)
-		upgrades = append(upgrades, upgraded)
+	all, err := inParallel(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	mains, upgrades := make([]verdict.Situation, len(objects.VMIs)), make([]verdict.Upgraded, len(objects.VMIs))
+	all.do(len(objects.VMIs), func(snapshot *scheduling.Snapshot, i int) {
+		mains[i] = x.situation(objects.VMIs[i], objects.VMIs[i].Status.NodeName)
+		upgrades[i] = v.upgrade(mains[i], snapshot, rules)
+	})
+	for i, vmi := range objects.VMIs {
 		for _, node := range x.nodesOf(vmi) {
-			s := main
+			s := mains[i]
 			if node != vmi.Status.NodeName {
 				s = x.situation(vmi, node)
 			}
-			v.VMs = append(v.VMs, VM{Situation: s, Name: nameOf(vmi), Node: node, Upgraded: upgraded})
+			v.VMs = append(v.VMs, VM{Situation: s, Name: nameOf(vmi), Node: node, Upgraded: upgrades[i]})
 		}
 	}
 	v.VMs = append(v.VMs, x.leftovers(v.Platform)...)
 	v.Pace = verdict.PaceOf(v.Platform, upgrades)
 	slices.SortFunc(v.VMs, func(a, b VM) int {
-		return strings.Compare(a.Node+"\x00"+a.Name.String(), b.Node+"\x00"+b.Name.String())
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Name.Namespace, b.Name.Namespace), strings.Compare(a.Name.Name, b.Name.Name))
 	})
+	var byNode [][]VM
 	for begin, end := 0, 0; begin < len(v.VMs); begin = end {
 		for end = begin; end < len(v.VMs) && v.VMs[end].Node == v.VMs[begin].Node; end++ {
 		}
-		drain(v.Platform, v.VMs[begin:end], snapshot, rules)
+		byNode = append(byNode, v.VMs[begin:end])
 	}
+	all.do(len(byNode), func(snapshot *scheduling.Snapshot, i int) { drain(v.Platform, byNode[i], snapshot, rules) })
 	return v, nil
+}
+
+// parallel is as many snapshots of the cluster as there are processors.
+type parallel []*scheduling.Snapshot
+
+func inParallel(first *scheduling.Snapshot) (all parallel, err error) {
+	all = parallel{first}
+	for range runtime.GOMAXPROCS(0) - 1 {
+		fork, err := first.Fork()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fork)
+	}
+	return all, nil
+}
+
+// do does n things, each with a snapshot that nothing else uses meanwhile.
+func (p parallel) do(n int, act func(*scheduling.Snapshot, int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for _, snapshot := range p {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				act(snapshot, int(i))
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // upgrade is the verdict on an upgrade, in which a VMI migrates alone.

@@ -27,6 +27,14 @@ func (p paint) of(outcome verdict.Outcome) func(string) string {
 func (p paint) heading(text string) string { return p.with(color.Bold)(text) }
 func (p paint) faint(text string) string   { return p.with(color.Faint)(text) }
 
+// verified is what the cluster says; a disagreement is not to be missed.
+func (p paint) verified(text string, agreed bool) string {
+	if agreed {
+		return p.faint(text)
+	}
+	return p.with(color.FgRed, color.Bold)(text)
+}
+
 func (p paint) with(attributes ...color.Attribute) func(string) string {
 	if !p.enabled || len(attributes) == 0 {
 		return func(text string) string { return text }

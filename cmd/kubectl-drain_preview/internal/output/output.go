@@ -8,17 +8,29 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"cozy-kubevirt/cmd/kubectl-drain_preview/report"
 )
 
 // Formats are what -o takes; "" is the table.
-var Formats = []string{"wide", "json", "yaml", "markdown"}
+var Formats = []string{"wide", "json", "yaml", "markdown", "jsonpath=…"}
+
+// jsonPath is how kubectl prints fields of an object (kubectl get -o jsonpath=…), nil if the format is another.
+func jsonPath(format string) (printers.ResourcePrinter, error) {
+	if name, _, found := strings.Cut(format, "="); !found || !slices.Contains(genericclioptions.NewJSONPathPrintFlags("", true).AllowedFormats(), name) {
+		return nil, nil
+	}
+	return genericclioptions.NewJSONPathPrintFlags("", true).ToPrinter(format)
+}
 
 // Known says whether -o takes a format.
 func Known(format string) error {
-	if format == "" || slices.Contains(Formats, format) {
+	if format == "" || slices.Contains(Formats[:4], format) {
 		return nil
+	}
+	if fields, err := jsonPath(format); fields != nil || err != nil {
+		return err
 	}
 	return fmt.Errorf("-o %q: no such format; expected one of %s", format, strings.Join(Formats, ", "))
 }
@@ -37,6 +49,11 @@ func Print(w io.Writer, r *report.Report, format string, colour bool) error {
 		return printer.PrintObj(r, w)
 	}
 	r = printable(r)
+	if fields, err := jsonPath(format); err != nil {
+		return err
+	} else if fields != nil {
+		return fields.PrintObj(r, w)
+	}
 	switch format {
 	case "wide":
 		return wide(w, r)

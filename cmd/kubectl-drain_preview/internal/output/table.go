@@ -52,10 +52,8 @@ func row(text *strings.Builder, vm report.VM, paint paint) {
 		}
 		fmt.Fprintf(text, "%s\n", paint.faint(wrap(strings.Join(facts, ", "), 2)))
 	}
-	if v := vm.Verified; v != nil && v.Agreed {
-		fmt.Fprintf(text, "%s\n", paint.faint(wrap("verified: the cluster answers "+v.Said, 2)))
-	} else if v != nil {
-		fmt.Fprintln(text, wrap("THE CLUSTER DISAGREES: it answers "+v.Said+"; expected "+v.Expected, 2))
+	if v := vm.Verified; v != nil {
+		text.WriteString(paint.verified(wrap("the cluster "+verified(v), 2), v.Agreed) + "\n")
 	}
 	switch {
 	case vm.Drain.Why != "" && vm.Drain.Why == vm.Upgrade.Why:

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,26 +14,47 @@ import (
 
 // This file is one line a VM with everything on it: for wide terminals and grep, and as Markdown.
 
-var headings = []string{"Namespace", "VM", "Node", "Carries", "From", "Can migrate", "Reason", "Run strategy", "Drain", "Drain why",
-	"Upgrade", "Upgrade why"}
+// headings are the columns; the last is only there where the cluster was asked.
+func headings(r *report.Report) []string {
+	names := []string{"Namespace", "VM", "Node", "Carries", "From", "Can migrate", "Reason", "Run strategy", "Drain", "Drain why",
+		"Upgrade", "Upgrade why"}
+	if slices.ContainsFunc(r.VMs, func(vm report.VM) bool { return vm.Verified != nil }) {
+		names = append(names, "The cluster")
+	}
+	return names
+}
 
-func line(vm report.VM) []string {
+// line is a VM's cells, as many as there are headings.
+func line(vm report.VM, headings int) []string {
 	can := "no"
 	if vm.LiveMigratable {
 		can = "yes"
 	}
-	return []string{vm.Namespace, vm.Name, vm.Node, vm.Strategy, string(vm.StrategySource), can, vm.Reason, runs(vm),
-		string(vm.Drain.Outcome), vm.Drain.Why, upgrade(vm.Upgrade), vm.Upgrade.Why}
+	cells := []string{vm.Namespace, vm.Name, vm.Node, vm.Strategy, string(vm.StrategySource), can, vm.Reason, runs(vm),
+		string(vm.Drain.Outcome), vm.Drain.Why, upgrade(vm.Upgrade), vm.Upgrade.Why, verified(vm.Verified)}
+	return cells[:headings]
+}
+
+// verified is what the cluster says of a verdict.
+func verified(v *report.Verified) string {
+	switch {
+	case v == nil:
+		return "was not asked"
+	case v.Agreed:
+		return "answers " + v.Said
+	}
+	return "DISAGREES: it answers " + v.Said + "; expected " + v.Expected
 }
 
 func wide(w io.Writer, r *report.Report) error {
 	t := &metav1.Table{}
+	headings := headings(r)
 	for _, name := range headings {
 		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
 	}
 	for _, vm := range r.VMs {
 		row := metav1.TableRow{}
-		for _, cell := range line(vm) {
+		for _, cell := range line(vm, len(headings)) {
 			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
@@ -50,10 +72,11 @@ func wide(w io.Writer, r *report.Report) error {
 func markdown(w io.Writer, r *report.Report) error {
 	text := &strings.Builder{}
 	tableLine := func(cells []string) { fmt.Fprintf(text, "| %s |\n", strings.Join(cells, " | ")) }
+	headings := headings(r)
 	tableLine(headings)
 	tableLine(strings.Split(strings.Repeat("---,", len(headings)-1)+"---", ","))
 	for _, vm := range r.VMs {
-		cells := line(vm)
+		cells := line(vm, len(headings))
 		for i := range cells {
 			cells[i] = markdownText.Replace(cells[i])
 		}

@@ -43,7 +43,7 @@ type plugin struct {
 }
 
 // byDefault makes them, with the arguments of the default profile.
-var byDefault = []func(context.Context, framework.Handle, feature.Features) (framework.Plugin, error){
+var byDefault = []create{
 	func(ctx context.Context, h framework.Handle, f feature.Features) (framework.Plugin, error) {
 		return nodeunschedulable.New(ctx, nil, h, f)
 	},
@@ -77,19 +77,24 @@ var byDefault = []func(context.Context, framework.Handle, feature.Features) (fra
 		// The constraints that the scheduler has by default only score (podtopologyspread/plugin.go, systemDefaultConstraints).
 		return podtopologyspread.New(ctx, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}, h, f)
 	},
-	func(ctx context.Context, h framework.Handle, f feature.Features) (framework.Plugin, error) {
-		return interpodaffinity.New(ctx, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, h, f)
-	},
+	podAffinity,
+}
+
+// create makes a plugin.
+type create = func(context.Context, framework.Handle, feature.Features) (framework.Plugin, error)
+
+func podAffinity(ctx context.Context, h framework.Handle, f feature.Features) (framework.Plugin, error) {
+	return interpodaffinity.New(ctx, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, h, f)
 }
 
 // Without leaves out one of the plugins, by its name: the tests show by it that each is needed.
 var Without string
 
-func newPlugins(h framework.Handle) ([]plugin, error) {
+func newPlugins(h framework.Handle, creates ...create) ([]plugin, error) {
 	metrics.InitMetrics() // which the plugins count in
 	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	var all []plugin
-	for _, create := range byDefault {
+	for _, create := range creates {
 		made, err := create(context.Background(), h, gates)
 		if err != nil {
 			return nil, fmt.Errorf("a scheduler plugin cannot be made: %w", err)

@@ -47,6 +47,7 @@ func (s *Snapshot) drain(node string, leavers []launcher.Leaver, contenders []*c
 	others := len(contenders)
 	byLeaver := make([]*contender, len(leavers))
 	for i, l := range leavers {
+		l = s.withNewState(l)
 		if l.Pod == nil {
 			places[i] = verdict.Place{Unknown: l.Unknown}
 			others++ // whatever it is, it takes room
@@ -59,6 +60,9 @@ func (s *Snapshot) drain(node string, leavers []launcher.Leaver, contenders []*c
 		byLeaver[i] = c
 		contenders, others = append(contenders, c), others+1
 	}
+	all := len(contenders)
+	contenders = slices.DeleteFunc(contenders, func(c *contender) bool { return s.never(c, except) })
+	others -= all - len(contenders)
 	var contested []int
 	alike := map[*class]verdict.Place{} // what was said of leavers that nothing tells apart
 	for i, c := range byLeaver {
@@ -105,6 +109,38 @@ func (c *contender) elsewhere(except func(int) bool) bool {
 		}
 	}
 	return false
+}
+
+// stateVolume holds what a VM keeps of its TPM, its firmware and its changed blocks
+// (pkg/virt-controller/services/rendervolumes.go:386-400).
+const stateVolume = "vm-state"
+
+// withNewState is a migration's target with a claim of its own for that state, which KubeVirt makes unless the first is
+// ReadWriteMany (pkg/storage/backend-storage/backend-storage.go:576-590). It is of a class like the first; where a volume of
+// such a class can only be had on some nodes, on which is not known.
+func (s *Snapshot) withNewState(l launcher.Leaver) launcher.Leaver {
+	if l.Pod == nil || !l.Waits {
+		return l
+	}
+	at := slices.IndexFunc(l.Pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == stateVolume && v.PersistentVolumeClaim != nil })
+	if at < 0 {
+		return l
+	}
+	claim := s.claims[l.Pod.Namespace+"/"+l.Pod.Spec.Volumes[at].PersistentVolumeClaim.ClaimName]
+	if claim == nil || len(claim.Status.AccessModes) > 0 && claim.Status.AccessModes[0] == corev1.ReadWriteMany {
+		return l
+	}
+	pod := *l.Pod
+	pod.Spec.Volumes = slices.Delete(slices.Clone(pod.Spec.Volumes), at, at+1)
+	l.Pod = &pod
+	if volume := s.volumes[claim.Spec.VolumeName]; l.Unknown == "" && (volume == nil || volume.Spec.NodeAffinity != nil || hasZone(volume)) {
+		l.Unknown = "a migration needs a new volume for its TPM's or firmware's state, and on which nodes there can be one is not known"
+	}
+	return l
+}
+
+func hasZone(volume *corev1.PersistentVolume) bool {
+	return slices.ContainsFunc(zoneLabels, func(label string) bool { return volume.Labels[label] != "" })
 }
 
 // unread says what is missing of the cluster to say anything of room.
@@ -218,6 +254,20 @@ func (s *Snapshot) anywhere(c *contender, except func(int) bool) bool {
 		}
 	}
 	return false
+}
+
+// never says whether no node takes a pod, whatever else leaves and wherever it goes: such a pod takes no room. Where other pods
+// are may only let it in by its affinity to them, or by its topology spread.
+func (s *Snapshot) never(c *contender, except func(int) bool) bool {
+	for i := range s.nodes.all {
+		if except(i) || c.own[i] {
+			continue
+		}
+		if by := s.refusal(c.class, i).plugin; by == "" || by == "InterPodAffinity" || by == "PodTopologySpread" {
+			return false
+		}
+	}
+	return c.AtMost == nil || s.never(s.contender(launcher.Leaver{Pod: c.AtMost}), except)
 }
 
 // nowhere says why no node takes a pod, unless pods of lower priority would make room.
@@ -400,12 +450,23 @@ func (s *Snapshot) boundElsewhere(pod *corev1.Pod, node *corev1.Node) string {
 			continue
 		}
 		pv := s.volumes[claim.Spec.VolumeName]
-		if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-			continue
-		}
-		if selector, err := nodeaffinity.NewNodeSelector(pv.Spec.NodeAffinity.Required); err != nil || !selector.Match(node) {
+		if reach := s.reachOf(pv); reach != nil && !reach(node) {
 			return pv.Name
 		}
 	}
 	return ""
+}
+
+// reachOf is from which nodes a volume can be had; nil is from all.
+func (s *Snapshot) reachOf(pv *corev1.PersistentVolume) func(*corev1.Node) bool {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return nil
+	}
+	reach, known := s.reach[pv]
+	if !known {
+		selector, err := nodeaffinity.NewNodeSelector(pv.Spec.NodeAffinity.Required)
+		reach = func(node *corev1.Node) bool { return err == nil && selector.Match(node) }
+		s.reach[pv] = reach
+	}
+	return reach
 }

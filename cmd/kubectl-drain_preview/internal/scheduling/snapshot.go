@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	v1 "kubevirt.io/api/core/v1"
@@ -36,10 +37,11 @@ type Snapshot struct {
 	ownPlugins []plugin
 	byVMI      map[string][]int // nodes with pods of a VMI, by its UID
 
-	volumes map[string]*corev1.PersistentVolume
-	claims  map[string]*corev1.PersistentVolumeClaim
-	used    map[string]int // pods that use a claim
-	handle  *handle
+	volumes   map[string]*corev1.PersistentVolume
+	claims    map[string]*corev1.PersistentVolumeClaim
+	used      map[string]int // pods that use a claim
+	reach     map[*corev1.PersistentVolume]func(*corev1.Node) bool
+	informers informers.SharedInformerFactory
 }
 
 // lister hands the nodes to the plugins.
@@ -83,6 +85,7 @@ func New(objects *source.Objects) (*Snapshot, error) {
 	s := &Snapshot{
 		objects: objects, classes: map[string]*class{}, decisive: sets.Set[string]{}, byVMI: map[string][]int{},
 		volumes: map[string]*corev1.PersistentVolume{}, claims: map[string]*corev1.PersistentVolumeClaim{}, used: map[string]int{},
+		reach: map[*corev1.PersistentVolume]func(*corev1.Node) bool{},
 		nodes: &lister{index: map[string]int{}, claimed: sets.Set[string]{}}, own: &lister{index: map[string]int{}},
 	}
 	for _, volume := range objects.Volumes {
@@ -101,18 +104,25 @@ func New(objects *source.Objects) (*Snapshot, error) {
 		s.add(pod)
 	}
 	s.own.index = s.nodes.index
-	factory := newInformers(objects)
-	var err error
-	if s.plugins, err = newPlugins(&handle{lister: s.nodes, informers: factory}); err != nil {
-		return nil, err
+	s.informers = newInformers(objects)
+	return s, s.plug()
+}
+
+func (s *Snapshot) plug() (err error) {
+	if s.plugins, err = newPlugins(&handle{lister: s.nodes, informers: s.informers}, byDefault...); err != nil {
+		return err
 	}
-	ownPlugins, err := newPlugins(&handle{lister: s.own, informers: factory})
-	for _, p := range ownPlugins {
-		if p.name == "InterPodAffinity" {
-			s.ownPlugins = append(s.ownPlugins, p)
-		}
-	}
-	return s, err
+	s.ownPlugins, err = newPlugins(&handle{lister: s.own, informers: s.informers}, podAffinity)
+	return err
+}
+
+// Fork is a snapshot of the same cluster that may be asked at the same time as the first.
+func (s *Snapshot) Fork() (*Snapshot, error) {
+	fork := *s
+	fork.classes, fork.reach = map[string]*class{}, map[*corev1.PersistentVolume]func(*corev1.Node) bool{}
+	fork.nodes = &lister{all: slices.Clone(s.nodes.all), index: s.nodes.index, claimed: s.nodes.claimed}
+	fork.own = &lister{index: s.own.index}
+	return &fork, fork.plug()
 }
 
 // add puts a pod where it runs. One that has ended takes no room.
@@ -163,11 +173,12 @@ type class struct {
 
 // classOf finds or makes the class of a pod that is to be created.
 func (s *Snapshot) classOf(pod *corev1.Pod) *class {
-	key := s.key(pod)
+	requests := requestsOf(pod)
+	key := s.key(pod, requests)
 	c := s.classes[key]
 	if c == nil {
 		c = &class{prepared: prepare(s.plugins, pod, s.nodes.all), asked: make([]bool, len(s.nodes.all)),
-			refusals: make([]refusal, len(s.nodes.all)), requests: requestsOf(pod)}
+			refusals: make([]refusal, len(s.nodes.all)), requests: requests}
 		s.classes[key] = c
 	}
 	return c
@@ -181,12 +192,12 @@ func (s *Snapshot) refusal(c *class, node int) refusal {
 }
 
 // key is all of a pod that a plugin looks at.
-func (s *Snapshot) key(pod *corev1.Pod) string {
+func (s *Snapshot) key(pod *corev1.Pod, requests map[corev1.ResourceName]int64) string {
 	text := &strings.Builder{}
 	spec := &pod.Spec
 	text.WriteString(labels.Set(spec.NodeSelector).String())
 	if spec.Affinity != nil {
-		text.WriteString(spec.Affinity.String())
+		write(text, spec.Affinity)
 	}
 	for i := range spec.Tolerations {
 		fmt.Fprint(text, spec.Tolerations[i].Key, spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect, ";")
@@ -200,7 +211,7 @@ func (s *Snapshot) key(pod *corev1.Pod) string {
 		}
 	}
 	for i := range spec.TopologySpreadConstraints {
-		text.WriteString(spec.TopologySpreadConstraints[i].String())
+		write(text, &spec.TopologySpreadConstraints[i])
 		addKeys(keys, spec.TopologySpreadConstraints[i].LabelSelector)
 		for _, key := range spec.TopologySpreadConstraints[i].MatchLabelKeys {
 			keys.Insert(key)
@@ -213,7 +224,6 @@ func (s *Snapshot) key(pod *corev1.Pod) string {
 	for _, key := range sets.List(keys) {
 		fmt.Fprint(text, ";", key, "=", pod.Labels[key])
 	}
-	requests := requestsOf(pod)
 	for _, name := range sortedKeys(requests) {
 		fmt.Fprint(text, ";", name, requests[name])
 	}
@@ -226,6 +236,17 @@ func (s *Snapshot) key(pod *corev1.Pod) string {
 		text.WriteString(s.volumeKey(pod.Namespace, volume))
 	}
 	return text.String()
+}
+
+// zoneLabels are those of a volume that keep its pods to a zone (k8s.io/kubernetes v1.34.2, pkg/scheduler/framework/plugins/
+// volumezone/volume_zone.go).
+var zoneLabels = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion}
+
+// write adds an object to a key, in its shortest and quickest form.
+func write(text *strings.Builder, object interface{ Marshal() ([]byte, error) }) {
+	encoded, _ := object.Marshal() // into memory, so that nothing fails
+	text.Write(encoded)
+	text.WriteByte(';')
 }
 
 // volumeKey is what ties a volume to nodes.
@@ -247,9 +268,10 @@ func (s *Snapshot) volumeKey(namespace string, volume corev1.Volume) string {
 		text += name
 	}
 	if pv.Spec.NodeAffinity != nil {
-		text += pv.Spec.NodeAffinity.String()
+		encoded, _ := pv.Spec.NodeAffinity.Marshal()
+		text += string(encoded)
 	}
-	for _, label := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion} {
+	for _, label := range zoneLabels {
 		text += pv.Labels[label] + ","
 	}
 	return text

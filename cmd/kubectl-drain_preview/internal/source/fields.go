@@ -25,22 +25,22 @@ func whole[T any](text []byte) (*T, error) {
 
 // identity is what a preview needs of an object's metadata.
 type identity struct {
-	Name              string                  `json:"name"`
-	Namespace         string                  `json:"namespace"`
-	UID               types.UID               `json:"uid"`
-	ResourceVersion   string                  `json:"resourceVersion"`
-	Generation        int64                   `json:"generation"`
-	Labels            map[string]string       `json:"labels"`
-	Annotations       annotations             `json:"annotations"`
-	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
-	CreationTimestamp metav1.Time             `json:"creationTimestamp"`
-	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
+	Name              string                          `json:"name"`
+	Namespace         string                          `json:"namespace"`
+	UID               types.UID                       `json:"uid"`
+	ResourceVersion   string                          `json:"resourceVersion"`
+	Generation        int64                           `json:"generation"`
+	Labels            map[string]string               `json:"labels"`
+	Annotations       annotations                     `json:"annotations"`
+	OwnerReferences   shared[[]metav1.OwnerReference] `json:"ownerReferences"`
+	CreationTimestamp metav1.Time                     `json:"creationTimestamp"`
+	DeletionTimestamp *metav1.Time                    `json:"deletionTimestamp"`
 }
 
 func (i identity) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: i.Name, Namespace: i.Namespace, UID: i.UID, ResourceVersion: i.ResourceVersion, Generation: i.Generation,
-		Labels: i.Labels, Annotations: i.Annotations, OwnerReferences: i.OwnerReferences,
+		Labels: i.Labels, Annotations: i.Annotations, OwnerReferences: i.OwnerReferences.value,
 		CreationTimestamp: i.CreationTimestamp, DeletionTimestamp: i.DeletionTimestamp,
 	}
 }
@@ -84,25 +84,25 @@ func podOf(text []byte) (*corev1.Pod, error) {
 	var read struct {
 		Metadata identity `json:"metadata"`
 		Spec     struct {
-			NodeName                  string                            `json:"nodeName"`
-			NodeSelector              map[string]string                 `json:"nodeSelector"`
-			Affinity                  *corev1.Affinity                  `json:"affinity"`
-			Tolerations               []corev1.Toleration               `json:"tolerations"`
-			TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
-			Containers                []container                       `json:"containers"`
-			InitContainers            []container                       `json:"initContainers"`
-			Overhead                  corev1.ResourceList               `json:"overhead"`
-			Resources                 *corev1.ResourceRequirements      `json:"resources"`
-			Priority                  *int32                            `json:"priority"`
-			PriorityClassName         string                            `json:"priorityClassName"`
-			PreemptionPolicy          *corev1.PreemptionPolicy          `json:"preemptionPolicy"`
-			SchedulerName             string                            `json:"schedulerName"`
-			ResourceClaims            []corev1.PodResourceClaim         `json:"resourceClaims"`
-			Volumes                   []podVolume                       `json:"volumes"`
+			NodeName                  string                                    `json:"nodeName"`
+			NodeSelector              shared[map[string]string]                 `json:"nodeSelector"`
+			Affinity                  shared[*corev1.Affinity]                  `json:"affinity"`
+			Tolerations               shared[[]corev1.Toleration]               `json:"tolerations"`
+			TopologySpreadConstraints shared[[]corev1.TopologySpreadConstraint] `json:"topologySpreadConstraints"`
+			Containers                []container                               `json:"containers"`
+			InitContainers            []container                               `json:"initContainers"`
+			Overhead                  shared[corev1.ResourceList]               `json:"overhead"`
+			Resources                 *corev1.ResourceRequirements              `json:"resources"`
+			Priority                  *int32                                    `json:"priority"`
+			PriorityClassName         string                                    `json:"priorityClassName"`
+			PreemptionPolicy          *corev1.PreemptionPolicy                  `json:"preemptionPolicy"`
+			SchedulerName             string                                    `json:"schedulerName"`
+			ResourceClaims            []corev1.PodResourceClaim                 `json:"resourceClaims"`
+			Volumes                   []podVolume                               `json:"volumes"`
 		} `json:"spec"`
 		Status struct {
-			Phase      corev1.PodPhase `json:"phase"`
-			Conditions []condition     `json:"conditions"`
+			Phase      corev1.PodPhase     `json:"phase"`
+			Conditions shared[[]condition] `json:"conditions"`
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(text, &read, asKubernetes); err != nil {
@@ -112,8 +112,8 @@ func podOf(text []byte) (*corev1.Pod, error) {
 	pod := &corev1.Pod{
 		ObjectMeta: read.Metadata.meta(),
 		Spec: corev1.PodSpec{
-			NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
-			TopologySpreadConstraints: spec.TopologySpreadConstraints, Overhead: spec.Overhead, Resources: spec.Resources,
+			NodeName: spec.NodeName, NodeSelector: spec.NodeSelector.value, Affinity: spec.Affinity.value, Tolerations: spec.Tolerations.value,
+			TopologySpreadConstraints: spec.TopologySpreadConstraints.value, Overhead: spec.Overhead.value, Resources: spec.Resources,
 			Priority: spec.Priority, PriorityClassName: spec.PriorityClassName, PreemptionPolicy: spec.PreemptionPolicy,
 			SchedulerName: spec.SchedulerName, ResourceClaims: spec.ResourceClaims,
 			Containers: containers(spec.Containers), InitContainers: containers(spec.InitContainers),
@@ -128,7 +128,7 @@ func podOf(text []byte) (*corev1.Pod, error) {
 			pod.Spec.Volumes = append(pod.Spec.Volumes, volume.kept())
 		}
 	}
-	for _, c := range read.Status.Conditions {
+	for _, c := range read.Status.Conditions.value {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message,
 		})
@@ -149,14 +149,14 @@ type container struct {
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy"`
 	Ports         []corev1.ContainerPort         `json:"ports"`
 	Resources     struct {
-		Requests corev1.ResourceList `json:"requests"`
+		Requests shared[corev1.ResourceList] `json:"requests"`
 	} `json:"resources"`
 }
 
 func containers(read []container) []corev1.Container {
 	var all []corev1.Container
 	for _, c := range read {
-		kept := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}}
+		kept := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests.value}}
 		for _, port := range c.Ports {
 			if port.HostPort != 0 {
 				kept.Ports = append(kept.Ports, port)
@@ -249,20 +249,20 @@ func vmOf(text []byte) (*v1.VirtualMachine, error) {
 type vmiSpec struct {
 	Architecture              string                            `json:"architecture"`
 	EvictionStrategy          *v1.EvictionStrategy              `json:"evictionStrategy"`
-	NodeSelector              map[string]string                 `json:"nodeSelector"`
-	Affinity                  *corev1.Affinity                  `json:"affinity"`
-	Tolerations               []corev1.Toleration               `json:"tolerations"`
+	NodeSelector              shared[map[string]string]         `json:"nodeSelector"`
+	Affinity                  shared[*corev1.Affinity]          `json:"affinity"`
+	Tolerations               shared[[]corev1.Toleration]       `json:"tolerations"`
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
 	PriorityClassName         string                            `json:"priorityClassName"`
 	SchedulerName             string                            `json:"schedulerName"`
 	Domain                    struct {
-		CPU            *v1.CPU                 `json:"cpu"`
-		Memory         *v1.Memory              `json:"memory"`
-		Resources      v1.ResourceRequirements `json:"resources"`
-		Machine        *v1.Machine             `json:"machine"`
-		Features       *v1.Features            `json:"features"`
-		LaunchSecurity *v1.LaunchSecurity      `json:"launchSecurity"`
-		IOThreads      *v1.DiskIOThreads       `json:"ioThreads"`
+		CPU            shared[*v1.CPU]                 `json:"cpu"`
+		Memory         shared[*v1.Memory]              `json:"memory"`
+		Resources      shared[v1.ResourceRequirements] `json:"resources"`
+		Machine        shared[*v1.Machine]             `json:"machine"`
+		Features       shared[*v1.Features]            `json:"features"`
+		LaunchSecurity *v1.LaunchSecurity              `json:"launchSecurity"`
+		IOThreads      *v1.DiskIOThreads               `json:"ioThreads"`
 		Firmware       *struct {
 			Bootloader *v1.Bootloader `json:"bootloader"`
 		} `json:"firmware"`
@@ -286,13 +286,14 @@ type vmVolume struct {
 
 func (s *vmiSpec) whole() v1.VirtualMachineInstanceSpec {
 	spec := v1.VirtualMachineInstanceSpec{
-		Architecture: s.Architecture, EvictionStrategy: s.EvictionStrategy, NodeSelector: s.NodeSelector, Affinity: s.Affinity,
-		Tolerations: s.Tolerations, TopologySpreadConstraints: s.TopologySpreadConstraints,
+		Architecture: s.Architecture, EvictionStrategy: s.EvictionStrategy, NodeSelector: s.NodeSelector.value, Affinity: s.Affinity.value,
+		Tolerations: s.Tolerations.value, TopologySpreadConstraints: s.TopologySpreadConstraints,
 		PriorityClassName: s.PriorityClassName, SchedulerName: s.SchedulerName, UtilityVolumes: s.UtilityVolumes,
 	}
 	domain := &spec.Domain
-	domain.CPU, domain.Memory, domain.Resources, domain.Machine = s.Domain.CPU, s.Domain.Memory, s.Domain.Resources, s.Domain.Machine
-	domain.Features, domain.LaunchSecurity, domain.IOThreads = s.Domain.Features, s.Domain.LaunchSecurity, s.Domain.IOThreads
+	domain.CPU, domain.Memory, domain.Resources = s.Domain.CPU.value, s.Domain.Memory.value, s.Domain.Resources.value
+	domain.Machine, domain.Features = s.Domain.Machine.value, s.Domain.Features.value
+	domain.LaunchSecurity, domain.IOThreads = s.Domain.LaunchSecurity, s.Domain.IOThreads
 	domain.Devices.TPM, domain.Devices.GPUs, domain.Devices.HostDevices = s.Domain.Devices.TPM, s.Domain.Devices.GPUs, s.Domain.Devices.HostDevices
 	if s.Domain.Firmware != nil && s.Domain.Firmware.Bootloader != nil {
 		domain.Firmware = &v1.Firmware{Bootloader: s.Domain.Firmware.Bootloader}
@@ -382,14 +383,15 @@ func claimOf(text []byte) (*corev1.PersistentVolumeClaim, error) {
 		Metadata identity                         `json:"metadata"`
 		Spec     corev1.PersistentVolumeClaimSpec `json:"spec"`
 		Status   struct {
-			Phase corev1.PersistentVolumeClaimPhase `json:"phase"`
+			Phase       corev1.PersistentVolumeClaimPhase   `json:"phase"`
+			AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes"`
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(text, &read, asKubernetes); err != nil {
 		return nil, err
 	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: read.Metadata.meta(), Spec: read.Spec,
-		Status: corev1.PersistentVolumeClaimStatus{Phase: read.Status.Phase}}
+		Status: corev1.PersistentVolumeClaimStatus{Phase: read.Status.Phase, AccessModes: read.Status.AccessModes}}
 	if claim.Spec.VolumeName != "" { // what the scheduler takes for "bound" (the controller's annotation is not kept)
 		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 	}
