@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the suite and says which branches it came to. What it is told stands in the environment: KUBECONFIG, and as it
-# may be VM, STORAGE_CLASS, IMAGE, REQUIRE_BRANCHES and KUBECTL. Usage: tests/e2e/run.sh CHAINSAW
+# may be VM, STORAGE_CLASS, IMAGE, REQUIRE_BRANCHES and KUBECTL. Usage: tests/e2e/run.sh CHAINSAW DRAIN_PREVIEW
 set -euo pipefail
-chainsaw=$1
+chainsaw=$1 DRAIN_PREVIEW=$PWD/$2 # chainsaw calls it from other folders
 here=$(dirname "$0")
-. "$here/expected.sh"
+mapfile -t branches < <(sed -n 's|^[A-Z].*: ||p' "$here/branches.yaml" | uniq)
 
 refuse() {
   echo "make e2e: $1" >&2
@@ -15,11 +15,11 @@ refuse() {
 [ -r "$KUBECONFIG" ] || refuse "KUBECONFIG is $KUBECONFIG, which cannot be read"
 KUBECTL=${KUBECTL:-kubectl}
 found=$(command -v "$KUBECTL") || refuse "$KUBECTL is not there: install kubectl, or name one, KUBECTL=path"
-KUBECTL=$(cd "$(dirname "$found")" && pwd)/$(basename "$found") # chainsaw calls it from other folders
+KUBECTL=$(cd "$(dirname "$found")" && pwd)/$(basename "$found")
 IMAGE=${IMAGE:-quay.io/kubevirt/cirros-container-disk-demo:$(sed -n 's/^appVersion: //p' "$here/../../charts/kubevirt/Chart.yaml")}
 E2E_VERDICTS=$(mktemp)
 trap 'rm -f "$E2E_VERDICTS"' EXIT
-export KUBECTL IMAGE E2E_VERDICTS
+export KUBECTL DRAIN_PREVIEW IMAGE E2E_VERDICTS
 required=()
 [ -z "${REQUIRE_BRANCHES-}" ] || IFS=', ' read -ra required <<<"$REQUIRE_BRANCHES"
 for branch in ${required[@]+"${required[@]}"}; do

@@ -28,6 +28,13 @@ func refused(code int32, reason metav1.StatusReason, message string) *metav1.Sta
 	return &metav1.Status{TypeMeta: status, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
 }
 
+// mayNotEvict names the resource that the user has no right to, as the API server does.
+func mayNotEvict() *metav1.Status {
+	forbidden := refused(http.StatusForbidden, metav1.StatusReasonForbidden, "may not create pods/eviction")
+	forbidden.Details = &metav1.StatusDetails{Name: "virt-launcher", Kind: "pods"}
+	return forbidden
+}
+
 var status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 
 // kubeVirtRefuses gives no reason (pod-eviction-admitter.go:219-227).

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -33,8 +35,9 @@ type lies struct {
 	launchers func(pods []corev1.Pod, asked bool) []corev1.Pod
 }
 
-// behindProxy returns the kubeconfig of a proxy that tells these lies until the test ends.
-func behindProxy(t *testing.T, told lies) (kubeconfig string) {
+// behindProxy returns the kubeconfig of a proxy that tells these lies, about a VM or about every eviction, until the test
+// ends.
+func behindProxy(t *testing.T, vm string, told lies) (kubeconfig string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
 	require.NoError(t, err)
@@ -48,6 +51,9 @@ func behindProxy(t *testing.T, told lies) (kubeconfig string) {
 		Rewrite: func(request *httputil.ProxyRequest) {
 			request.SetURL(target)
 			request.Out.Header.Del("Accept-Encoding") // the transport's own is undone before the answer is changed
+			if strings.Contains(request.Out.Header.Get("Accept"), runtime.ContentTypeProtobuf) {
+				request.Out.Header.Set("Accept", runtime.ContentTypeJSON)
+			}
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			switch path, method := answer.Request.URL.Path, answer.Request.Method; {
@@ -58,10 +64,23 @@ func behindProxy(t *testing.T, told lies) (kubeconfig string) {
 					answer.Status = http.StatusText(answer.StatusCode)
 					return replace(answer, told.eviction)
 				}
-			case method == http.MethodGet && strings.Contains(path, "/virtualmachineinstances/") && told.vmi != nil:
+			case method != http.MethodGet || vm == "":
+			case strings.HasSuffix(path, "/virtualmachineinstances/"+vm) && told.vmi != nil:
 				return change(answer, func(vmi *v1.VirtualMachineInstance) { told.vmi(vmi, asked.Load()) })
-			case method == http.MethodGet && strings.HasSuffix(path, "/pods") && told.launchers != nil:
-				return change(answer, func(list *corev1.PodList) { list.Items = told.launchers(list.Items, asked.Load()) })
+			case strings.HasSuffix(path, "/virtualmachineinstances") && told.vmi != nil:
+				return change(answer, func(list *v1.VirtualMachineInstanceList) {
+					for i := range list.Items {
+						if list.Items[i].Name == vm {
+							told.vmi(&list.Items[i], asked.Load())
+						}
+					}
+				})
+			case strings.HasSuffix(path, "/pods") && told.launchers != nil:
+				return change(answer, func(list *corev1.PodList) {
+					isLauncher := func(pod corev1.Pod) bool { return pod.Annotations[v1.DomainAnnotation] == vm }
+					launchers := slices.DeleteFunc(slices.Clone(list.Items), func(pod corev1.Pod) bool { return !isLauncher(pod) })
+					list.Items = append(slices.DeleteFunc(list.Items, isLauncher), told.launchers(launchers, asked.Load())...)
+				})
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,12 +31,31 @@ func suite(t *testing.T, kubeconfig string, settings ...string) ran {
 	run.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECTL="+kubectl, "KUBECACHEDIR="+t.TempDir(),
 		"VM=", "STORAGE_CLASS=", "REQUIRE_BRANCHES=")
 	run.Env = append(run.Env, settings...)
-	var stdout, all bytes.Buffer
-	run.Stdout, run.Stderr = io.MultiWriter(&stdout, &all), &all
+	var stdout bytes.Buffer
+	all := &lockedBuffer{}
+	run.Stdout, run.Stderr = io.MultiWriter(&stdout, all), all
 	if err = run.Run(); err != nil {
 		exit := &exec.ExitError{}
 		require.ErrorAs(t, err, &exit, "the suite cannot be run: %s", all.String())
 	}
 	_, verdicts, _ := strings.Cut(stdout.String(), "\nThe answers, by their branch:\n")
 	return ran{output: all.String(), verdicts: strings.TrimSpace(verdicts), passed: err == nil}
+}
+
+// lockedBuffer is a buffer that standard output and standard error are both copied to, at the same time.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (s *lockedBuffer) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buffer.Write(text)
+}
+
+func (s *lockedBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buffer.String()
 }

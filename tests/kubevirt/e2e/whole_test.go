@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // This file runs the suite whole, with the VMs that it makes itself.
@@ -34,7 +33,7 @@ func TestTheSuiteMakesVMsOfEveryBranchAndLeavesTheClusterAsItWas(t *testing.T) {
 		})
 		t.Run("it fails where anything may go", func(t *testing.T) {
 			t.Parallel()
-			run := suite(t, behindProxy(t, lies{eviction: allowed()}), "STORAGE_CLASS="+local)
+			run := suite(t, behindProxy(t, "", lies{eviction: allowed()}), "STORAGE_CLASS="+local)
 			assert.False(t, run.passed, run.output)
 			assert.Equal(t, map[string]string{
 				"container-disk":       "FAILED",
@@ -88,17 +87,16 @@ func TestTheSuiteRefusesWhatItCannotWorkWith(t *testing.T) {
 func TestAVMThatComesToAnotherBranchThanItWasMadeForIsAFailure(t *testing.T) {
 	t.Parallel()
 	ask := exec.CommandContext(t.Context(), filepath.Join(root, "tests", "e2e", "ask.sh"), "default", external, "live-migrate-non-migratable")
-	kubectl, err := filepath.Abs(fromEnv("KUBECTL", "kubectl"))
-	require.NoError(t, err)
-	ask.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "KUBECTL="+kubectl)
+	ask.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "DRAIN_PREVIEW="+filepath.Join(root, "bin", "kubectl-drain_preview"))
 	output, err := ask.CombinedOutput()
 	assert.Error(t, err)
-	assert.Contains(t, string(output), "default/external: comes to the branch external, with LiveMigratable=True; it was made to be asked as live-migrate-non-migratable")
+	assert.Contains(t, string(output), "default/external: comes to the branch external, with LiveMigratable=true; it was made to be asked as live-migrate-non-migratable")
 }
 
 func TestAVMThatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	run := suite(t, cluster.Kubeconfig, "VM=default/nobody")
 	assert.False(t, run.passed)
-	assert.Contains(t, run.verdicts, `default/nobody: cannot be asked about, kubectl get says: Error from server (NotFound): virtualmachines.kubevirt.io "nobody" not found`)
+	assert.Contains(t, run.output, "nobody")
+	assert.Regexp(t, `^FAILED +0 of 1 VMs were asked about`, run.verdicts)
 }
