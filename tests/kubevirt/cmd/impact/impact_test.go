@@ -10,10 +10,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	v1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"cozy-kubevirt/cmd/kubectl-drain_preview/plain"
+	"cozy-kubevirt/internal/git"
 	"cozy-kubevirt/tests/kubevirt/internal/chart"
 	"cozy-kubevirt/tests/kubevirt/internal/modules"
 )
@@ -83,6 +85,30 @@ func TestEachChangeIsToldWithItsEffect(t *testing.T) {
 	}
 }
 
+func TestTheReportIsSavedAsTheJSONThatIsPrinted(t *testing.T) {
+	cr, dir := rendered(t), t.TempDir()
+	o := options{old: filepath.Join(dir, "old.yaml"), new: filepath.Join(dir, "new.yaml"), save: filepath.Join(dir, "saved.json")}
+	require.NoError(t, os.WriteFile(o.old, []byte(cr), 0o600))
+	require.NoError(t, os.WriteFile(o.new, []byte(replace(t, cr, "evictionStrategy: LiveMigrateIfPossible", "evictionStrategy: LiveMigrate")), 0o600))
+	for output, says := range map[string]string{"json": `"evictionStrategy"`, "markdown": "```text", "text": "Answers that flip"} {
+		o.output = output
+		out := &strings.Builder{}
+		_, err := run(context.Background(), o, out)
+		require.NoError(t, err)
+		assert.Contains(t, out.String(), says)
+		saved, err := os.ReadFile(o.save)
+		require.NoError(t, err)
+		if output == "json" {
+			assert.Equal(t, out.String(), string(saved))
+		}
+		assert.Contains(t, string(saved), `"deploymentID"`)
+	}
+	o.save = filepath.Join(dir, "nowhere", "saved.json")
+	status, err := run(context.Background(), o, &strings.Builder{})
+	assert.Equal(t, untold, status)
+	assert.ErrorContains(t, err, o.save)
+}
+
 func TestWhatIsNoSingleKubeVirtIsAClearError(t *testing.T) {
 	cr := rendered(t)
 	for name, c := range map[string]struct{ new, says string }{
@@ -130,6 +156,80 @@ func TestTheChangelogSaysWhatThePolicyChangeFlips(t *testing.T) {
 	}
 	require.NotEmpty(t, want)
 	assert.True(t, strings.HasPrefix(entry, want+"- "), "CHANGELOG.md, breaking entry: write\n%s", want)
+}
+
+// repository is one with the chart as its only commit.
+func repository(t *testing.T) (top string) {
+	top = t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(top, "charts", "kubevirt"), os.DirFS(chart.Dir(t))))
+	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "--all"},
+		{"-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message", "base"}} {
+		_, err := git.Run(t.Context(), top, nil, arguments...)
+		require.NoError(t, err)
+	}
+	return top
+}
+
+func TestTheWorkingTreeIsComparedWithACommitOverEveryValuesSet(t *testing.T) {
+	top := repository(t)
+	o := options{base: "HEAD", chart: filepath.Join("charts", "kubevirt")}
+	compare := func() (says string, reached int) {
+		pairs, err := compareCharts(t.Context(), top, o)
+		require.NoError(t, err)
+		for _, pair := range pairs {
+			r, err := judge(t.Context(), pair)
+			require.NoError(t, err)
+			if !r.none() {
+				reached += len(pair.sets)
+				says += r.body()
+			}
+		}
+		return says, reached
+	}
+	_, reached := compare()
+	assert.Zero(t, reached, "nothing has changed")
+
+	cr := filepath.Join(top, "charts", "kubevirt", "templates", "kubevirt-cr.yaml")
+	text, err := os.ReadFile(cr)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cr, []byte(replace(t, string(text), "batchEvictionSize: 10", "batchEvictionSize: 5")), 0o644))
+	says, reached := compare()
+	assert.Contains(t, says, "evictions a batch: 10 -> 5")
+	assert.Equal(t, len(chart.ValuesFiles(t))*len(chart.KubeVersions), reached, "every values set on every Kubernetes")
+
+	o.values = chart.ValuesFiles(t)["vgpu"]
+	_, reached = compare()
+	assert.Equal(t, len(chart.KubeVersions), reached, "with VALUES, those alone")
+	o.base = "no-such-commit"
+	_, err = compareCharts(t.Context(), top, o)
+	assert.ErrorContains(t, err, "no-such-commit")
+}
+
+func TestARouteThatComesGoesOrChangesIsTold(t *testing.T) {
+	ingress := func(name, host string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": name, "namespace": "cozy-kubevirt"},
+			"spec": map[string]any{"rules": []any{map[string]any{"host": host}}},
+		}}
+	}
+	was := ingress("vm-exportproxy", "old.example.org")
+	for name, c := range map[string]struct {
+		new  []*unstructured.Unstructured
+		says []string
+	}{
+		"the same":      {[]*unstructured.Unstructured{ingress("vm-exportproxy", "old.example.org")}, nil},
+		"another host":  {[]*unstructured.Unstructured{ingress("vm-exportproxy", "new.example.org")}, []string{"Ingress cozy-kubevirt/vm-exportproxy changes", "new.example.org"}},
+		"another name":  {[]*unstructured.Unstructured{ingress("exports", "old.example.org")}, []string{"Ingress cozy-kubevirt/exports appears", "Ingress cozy-kubevirt/vm-exportproxy goes"}},
+		"none any more": {nil, []string{"Ingress cozy-kubevirt/vm-exportproxy goes"}},
+	} {
+		routes, err := changedRoutes([]*unstructured.Unstructured{was}, c.new)
+		require.NoError(t, err, name)
+		r := &report{Routes: routes}
+		assert.Equal(t, len(c.says) == 0, r.none(), name)
+		for _, says := range c.says {
+			assert.Contains(t, strings.Join(r.routeLines(), "\n"), says, name)
+		}
+	}
 }
 
 func TestTextOfACRIsEscaped(t *testing.T) {

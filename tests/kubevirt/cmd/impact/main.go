@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -27,7 +28,7 @@ const (
 )
 
 // options are what the caller decides; the Makefile passes them on.
-type options struct{ base, values, old, new, output, chart string }
+type options struct{ base, values, old, new, output, save, chart string }
 
 func main() {
 	var o options
@@ -36,6 +37,7 @@ func main() {
 	flag.StringVar(&o.old, "old", "", "file with the KubeVirt CR that runs, in place of the base")
 	flag.StringVar(&o.new, "new", "", "file with the KubeVirt CR that is to be")
 	flag.StringVar(&o.output, "o", "text", "text, json or markdown")
+	flag.StringVar(&o.save, "save", "", "file to write the report to as well, as JSON")
 	flag.StringVar(&o.chart, "chart", "charts/kubevirt", "folder of the chart, from the top of the repository")
 	flag.Parse()
 	quiet()
@@ -79,8 +81,21 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 		reports = append(reports, r)
 		status = max(status, r.status())
 	}
+	if o.save != "" {
+		if err := saveJSON(o.save, reports); err != nil {
+			return untold, err
+		}
+	}
 	if err := print(out, reports); err != nil {
 		return untold, err
 	}
 	return status, nil
+}
+
+func saveJSON(path string, reports []*report) error {
+	var text bytes.Buffer
+	if err := printers["json"](&text, reports); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }

@@ -78,6 +78,11 @@ func renderPairs(ctx context.Context, o options) ([]pair, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compareCharts(ctx, top, o)
+}
+
+// compareCharts is that in the repository whose top is a folder.
+func compareCharts(ctx context.Context, top string, o options) ([]pair, error) {
 	base, remove, err := git.CheckOut(ctx, top, o.base, o.chart)
 	if err != nil {
 		return nil, err
