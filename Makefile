@@ -124,7 +124,7 @@ contract: $(HELM) bin/gotestsum ## KubeVirt's own code, v1.9.0 and v1.8.4, judge
 	@hack/gotest.sh images tests/kubevirt ./cmd/images ./cmd/impact
 
 .PHONY: rehearsal
-rehearsal: $(HELM) $(CLUSTER) bin/gotestsum bin/package bin/push bin/kubectl-drain_preview ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
+rehearsal: $(HELM) $(CLUSTER) bin/gotestsum bin/package bin/push bin/kubectl-drain_preview bin/impact ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
 	@hack/rehearsal.sh
 
 .PHONY: rehearsal-up
@@ -132,11 +132,11 @@ rehearsal-up: $(HELM) $(CLUSTER) bin/kubectl-drain_preview ## keep a whole clust
 	@cd tests/kubevirt/rehearsal && go test -vet=off -count=1 -timeout 0 -tags up -run '^TestStaysUp$$'
 
 .PHONY: e2e
-e2e: bin/chainsaw ## ask a live cluster whether it would let a VM go: KUBECONFIG=path [VM=ns/name] [STORAGE_CLASS=…] [REQUIRE_BRANCHES=…]
-	@tests/e2e/run.sh bin/chainsaw
+e2e: bin/chainsaw bin/kubectl-drain_preview ## ask a live cluster whether it would let a VM go: KUBECONFIG=path [VM=ns/name] [STORAGE_CLASS=…] [REQUIRE_BRANCHES=…]
+	@tests/e2e/run.sh bin/chainsaw bin/kubectl-drain_preview
 
 .PHONY: e2e-test
-e2e-test: $(HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/shfmt ## that suite, against right answers and every wrong one
+e2e-test: $(HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/kubectl-drain_preview bin/shfmt ## that suite, against right answers and every wrong one
 	@hack/gotest.sh $@ tests/kubevirt -timeout 10m ./e2e
 
 .PHONY: workers

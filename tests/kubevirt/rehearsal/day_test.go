@@ -36,22 +36,25 @@ const dayBatch = 5 * time.Second
 
 var dayNodes = []string{"node-a", "node-b", "node-c", "node-d"}
 
-// morning is a cluster as it is on that morning, without VMs: whoever asks first has the cluster itself, and all others
-// start from a snapshot of it.
-var morning struct {
+// prepared are clusters without VMs, by the version of KubeVirt: whoever asks first has the cluster itself, and all others start
+// from a snapshot of it. At the version before, it is the platform on the morning of the switch.
+var prepared = map[string]*template{versionBefore(): {}, kubeVirtVersion(): {}}
+
+type template struct {
 	sync.Mutex
 	snapshot string
 }
 
-func startMorning(ctx context.Context) (*controlplane.Cluster, error) {
-	morning.Lock()
-	defer morning.Unlock()
-	c, err := controlplane.Start(controlplane.Options{Binaries: bin(""), Snapshot: morning.snapshot})
-	if err != nil || morning.snapshot != "" {
+func startAt(ctx context.Context, version string) (*controlplane.Cluster, error) {
+	of := prepared[version]
+	of.Lock()
+	defer of.Unlock()
+	c, err := controlplane.Start(controlplane.Options{Binaries: bin(""), Snapshot: of.snapshot})
+	if err != nil || of.snapshot != "" {
 		return c, err
 	}
-	if err = prepareDay(ctx, c); err == nil {
-		morning.snapshot, err = c.Snapshot()
+	if err = prepare(ctx, c, version); err == nil {
+		of.snapshot, err = c.Snapshot()
 	}
 	if err != nil {
 		c.Stop()
@@ -59,14 +62,14 @@ func startMorning(ctx context.Context) (*controlplane.Cluster, error) {
 	return c, err
 }
 
-func prepareDay(ctx context.Context, c *controlplane.Cluster) error {
-	if err := bringUp(ctx, c, versionBefore()); err != nil {
+func prepare(ctx context.Context, c *controlplane.Cluster, version string) error {
+	if err := bringUp(ctx, c, version); err != nil {
 		return err
 	}
 	if err := shortenBatches(ctx, c); err != nil {
 		return err
 	}
-	return c.Deployed(ctx, versionBefore())
+	return c.Deployed(ctx, version)
 }
 
 // bringUp adds the nodes, each with a GPU that its device plugin offers, and has KubeVirt installed at a version.
@@ -97,7 +100,10 @@ func installCR(ctx context.Context, c *controlplane.Cluster, version string) err
 
 // shortenBatches edits the CR by hand.
 func shortenBatches(ctx context.Context, c *controlplane.Cluster) error {
-	edit := fmt.Sprintf(`{"spec": {"workloadUpdateStrategy": {"batchEvictionInterval": %q}}}`, dayBatch)
+	return editCR(ctx, c, fmt.Sprintf(`{"spec": {"workloadUpdateStrategy": {"batchEvictionInterval": %q}}}`, dayBatch))
+}
+
+func editCR(ctx context.Context, c *controlplane.Cluster, edit string) error {
 	_, err := c.Kubectl(ctx, "patch", "kubevirt", client.Release, "--namespace", client.Namespace, "--type", "merge", "--patch", edit)
 	return err
 }
@@ -109,14 +115,16 @@ type day struct {
 	rows    []string // the timeline for the docs
 }
 
-// startDay is for one scenario after the other, before those that run beside each other: a whole cluster that rolls keeps
-// the machine busy by itself.
-func startDay(t *testing.T) *day {
+// startDay has a cluster of its own, at the version before.
+func startDay(t *testing.T) *day { return startDayAt(t, versionBefore()) }
+
+func startDayAt(t *testing.T, version string) *day {
+	asDay(t)
 	begun := time.Now()
-	c, err := startMorning(t.Context())
+	c, err := startAt(t.Context(), version)
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
-	kubernetesVersion = c.Version
+	sawKubernetes(c.Version)
 	s := &scenario{T: t, kube: c.Kube, virt: c.Virt, kubeconfig: c.Kubeconfig, whole: c, namespace: "tenant",
 		started: begun, patience: 10 * time.Minute, timeline: &timeline{}}
 	d := &day{scenario: s, cluster: c}
@@ -128,7 +136,7 @@ func startDay(t *testing.T) *day {
 		}
 		s.conclude()
 	})
-	require.NoError(t, c.Deployed(t.Context(), versionBefore()))
+	require.NoError(t, c.Deployed(t.Context(), version))
 	_, err = c.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.watch(c.VMIs(s.namespace))
@@ -194,7 +202,13 @@ func TestDayOfTheSwitch(t *testing.T) {
 	before = d.vmis()
 
 	d.step("helm upgrade to this chart", func() {
-		require.NoError(t, d.cluster.Install(t.Context(), helm(), chart.Dir(t), "--values", chart.ValuesFiles(t)["platform"]))
+		now, err := d.cluster.KubeVirt(t.Context())
+		require.NoError(t, err)
+		next := chart.Render(t, chart.Options{ValuesFiles: []string{chart.ValuesFiles(t)["platform"]}}).KubeVirt
+		next.Spec.WorkloadUpdateStrategy.BatchEvictionInterval = now.Spec.WorkloadUpdateStrategy.BatchEvictionInterval // edited by hand
+		d.comesAsForetold(d.impact(now, next), func() {
+			require.NoError(t, d.cluster.HelmUpgrade(t.Context(), helm(), chart.Dir(t), "--values", chart.ValuesFiles(t)["platform"]))
+		})
 		d.nothingRestarts(before, onSwitch)
 	})
 	d.inEffect("under the chart's CR", effects{exports: true, hotplug: true, sriovDevice: true})
@@ -400,7 +414,7 @@ func (d *day) step(what string, act func()) {
 	before, begun := d.vmis(), time.Now()
 	d.timeline.during(what, act)
 	d.row(what, fmt.Sprintf("%.0f s", time.Since(begun).Seconds()), before, d.vmis(), begun)
-	fmt.Printf("     %5.1fs  %s\n", time.Since(d.started).Seconds(), d.rows[len(d.rows)-1])
+	fmt.Printf("     %5.1fs  %s %s\n", time.Since(d.started).Seconds(), strings.TrimPrefix(d.Name(), "Test"), d.rows[len(d.rows)-1])
 }
 
 func (d *day) row(what, took string, before, after vmis, begun time.Time) {

@@ -34,13 +34,10 @@ var cluster *platform.Platform
 // tlsRoutes is the file with the CRD of the chart's TLSRoute.
 var tlsRoutes string
 
-// kubernetesVersion is that of whatever cluster was started, for the report.
-var kubernetesVersion string
-
 func TestMain(m *testing.M) {
 	os.Exit(sandbox.Within(func() int {
-		// The scenarios mostly wait, so more of them run at once than there are cores.
-		_ = flag.Set("test.parallel", "16")
+		// All of them run at once, as far as their order lets them: they mostly wait.
+		_ = flag.Set("test.parallel", "64")
 		flag.Parse()
 		log, err := os.Create(filepath.Join(out(), "rehearsal.log"))
 		if err != nil {
@@ -102,7 +99,8 @@ func install(t *testing.T, wanted policy) {
 	if cluster == nil {
 		started, err := platform.Start(bin(""), tlsRoutes)
 		require.NoError(t, err, "the control plane does not start")
-		cluster, kubernetesVersion = started, started.Version
+		cluster = started
+		sawKubernetes(started.Version)
 	}
 	folder := chart.Dir(t)
 	if wanted == old {

@@ -105,7 +105,7 @@ var drainFates = map[verdict.Outcome][]fate{
 	verdict.Migrates:         {migrated},
 	verdict.Restarts:         {restarted},
 	verdict.RestartsWithNode: {off, waits},
-	verdict.StaysOffIfClean:  {off, restarted},
+	verdict.StaysOffIfClean:  {off, restarted, waits}, // for a place, if it starts again and there is none
 	verdict.StaysOff:         {off},
 	verdict.Blocks:           {stays},
 	verdict.OwnerDecides:     {stays},

@@ -26,21 +26,12 @@ import (
 // The chart's life on an API server: what Helm and KubeVirt's webhooks make of it.
 
 func TestChartLivesThroughItsReleases(t *testing.T) {
-	begun := time.Now()
-	// A control plane of its own: uninstalling is refused while any VM exists in the cluster. It starts while the
-	// scenarios under the old policy run, one after the other.
-	var own *platform.Platform
-	var err error
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		own, err = platform.Start(bin(""), tlsRoutes)
-	}()
-	t.Parallel()
-	<-started
+	asOther(t)
+	// A control plane of its own: uninstalling is refused while any VM exists in the cluster.
+	s := &scenario{T: t, started: time.Now(), timeline: &timeline{}}
+	own, err := platform.Start(bin(""), tlsRoutes)
 	require.NoError(t, err)
 	t.Cleanup(own.Stop)
-	s := &scenario{T: t, started: begun, timeline: &timeline{}}
 	t.Cleanup(func() { record(s, time.Since(s.started)) })
 	ctx := t.Context()
 	values := chart.ValuesFiles(t)
@@ -148,7 +139,7 @@ func assertSpec(t *testing.T, want, got v1.KubeVirtSpec, when string) {
 }
 
 func TestEveryDocumentIsAcceptedStrictly(t *testing.T) {
-	t.Parallel()
+	asOther(t)
 	install(t, shipped)
 	s := &scenario{T: t, started: time.Now(), timeline: &timeline{}}
 	t.Cleanup(func() { record(s, time.Since(s.started)) })

@@ -15,6 +15,13 @@ import (
 var results struct {
 	sync.Mutex
 	verdicts, charts []string
+	kubernetes       string // the version of whatever cluster was started
+}
+
+func sawKubernetes(version string) {
+	results.Lock()
+	defer results.Unlock()
+	results.kubernetes = version
 }
 
 func record(s *scenario, took time.Duration) {
@@ -40,7 +47,7 @@ func writeReport() error {
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "# Drains and upgrades, rehearsed\n\n")
 	fmt.Fprintf(text, "KubeVirt %s, Kubernetes %s, %s. The nodes are a stand-in; everything else is real.\n\n",
-		kubeVirtVersion(), kubernetesVersion, time.Now().UTC().Format("2006-01-02 15:04 UTC"))
+		kubeVirtVersion(), results.kubernetes, time.Now().UTC().Format("2006-01-02 15:04 UTC"))
 	fmt.Fprintf(text, "| | time | verdict | test |\n| --- | --- | --- | --- |\n%s\n\n", strings.Join(results.verdicts, "\n"))
 	fmt.Fprintf(text, "Below, where each VM ran, as it was observed; the red bars are what was done. A gap is a VM that was down.\n\n")
 	fmt.Fprint(text, strings.Join(results.charts, "\n"))

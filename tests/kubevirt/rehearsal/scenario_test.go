@@ -53,26 +53,30 @@ type scenario struct {
 	verdict        string
 	watched        cache.SharedIndexInformer // its VMIs
 	virtController func()                    // stops it
+	underOldPolicy func()                    // ends its turn
 }
 
 // rehearse sets a scenario up under the shipped policy, beside the others that run.
 func rehearse(t *testing.T) *scenario {
-	t.Parallel()
+	asOther(t)
 	install(t, shipped)
 	return newScenario(t)
 }
 
-// rehearseFromOldPolicy sets a scenario up under the old policy. The policy is one for the whole platform, so such
-// scenarios run one after the other, and before all others, until they switch it.
+// rehearseFromOldPolicy sets a scenario up under the old policy.
 func rehearseFromOldPolicy(t *testing.T) *scenario {
+	over := asOldPolicy(t)
 	install(t, old)
-	return newScenario(t)
+	s := newScenario(t)
+	s.underOldPolicy = over
+	return s
 }
 
 // switchPolicy upgrades the platform to the chart as it ships, unless another scenario does, once no scenario needs the
 // old policy any more. From there on the scenario runs beside the others.
 func (s *scenario) switchPolicy() {
-	s.Parallel()
+	s.underOldPolicy()
+	underOldPolicy.Wait()
 	s.timeline.during("helm upgrade", func() { install(s.T, shipped) })
 }
 
@@ -142,6 +146,16 @@ type machine struct {
 	gpu      bool
 	crashes  bool
 	bound    string // node that its disk is bound to, if it is
+	shared   bool   // its disk is ReadWriteMany
+	volume   func(*corev1.PersistentVolume)
+}
+
+// mode is how its disk may be used.
+func (m machine) mode() []corev1.PersistentVolumeAccessMode {
+	if m.shared {
+		return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	}
+	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 }
 
 func migratable(name string) machine { return machine{name: name} }
@@ -223,14 +237,14 @@ func (s *scenario) createOne(m machine) {
 	}
 }
 
-// claim makes a machine's ReadWriteOnce claim, bound to a volume, and the disk and volume that use it.
+// claim makes a machine's claim, bound to a volume, and the disk and volume that use it.
 func (s *scenario) claim(m machine, hotplugged bool) (v1.Disk, v1.Volume) {
 	name, mode := m.name, corev1.PersistentVolumeFilesystem
 	s.persistentVolume(m)
 	claim, err := s.kube.CoreV1().PersistentVolumeClaims(s.namespace).Create(s.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			AccessModes:      m.mode(),
 			StorageClassName: new(string), // no class provides it
 			VolumeMode:       &mode,
 			VolumeName:       s.namespace + "-" + name,
@@ -259,7 +273,7 @@ func (s *scenario) claim(m machine, hotplugged bool) (v1.Disk, v1.Volume) {
 // persistentVolume makes the volume of a machine's claim.
 func (s *scenario) persistentVolume(m machine) {
 	spec := corev1.PersistentVolumeSpec{
-		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		AccessModes:                   m.mode(),
 		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource:        corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "storage", Path: "/" + m.name}},
@@ -270,9 +284,11 @@ func (s *scenario) persistentVolume(m machine) {
 			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{m.bound}}},
 		}}}}
 	}
-	_, err := s.kube.CoreV1().PersistentVolumes().Create(s.Context(),
-		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + m.name}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + m.name}, Spec: spec}
+	if m.volume != nil {
+		m.volume(volume)
+	}
+	if _, err := s.kube.CoreV1().PersistentVolumes().Create(s.Context(), volume, metav1.CreateOptions{}); err != nil {
 		s.Errorf("PV %s: %v", m.name, err)
 	}
 }
@@ -436,6 +452,10 @@ func (s *scenario) drain(node string, timeout time.Duration) drained {
 	s.drainWasAsPreviewed(previewed, before, drain)
 	return drain
 }
+
+// drainWaits is what kubectl says of a drain that has not ended in time, in words that depend on which VMs are there: it asks
+// on for one that can migrate, and waits for the launcher of one that cannot to go.
+const drainWaits = "global timeout reached|context deadline exceeded"
 
 // kubectlDrain cordons and drains a node as kubectl does, within a timeout.
 func (s *scenario) kubectlDrain(node string, timeout time.Duration) drained {

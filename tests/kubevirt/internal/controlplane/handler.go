@@ -132,7 +132,7 @@ func (n *nodes) moveVMI(ctx context.Context, vmi *v1.VirtualMachineInstance) err
 	}
 	switch {
 	case vmi.Status.Phase == v1.Scheduled:
-		vmi.Status.Machine = &v1.Machine{Type: "q35"}
+		vmi.Status.Machine = &v1.Machine{Type: machineType}
 		virthandler.Started(vmi)
 	case virthandler.Migrating(vmi):
 		if n.isSilent(vmi.Status.MigrationState.TargetNode) {

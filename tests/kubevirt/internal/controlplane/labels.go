@@ -4,6 +4,9 @@ import (
 	v1 "kubevirt.io/api/core/v1"
 )
 
+// machineType is what QEMU makes of KubeVirt's default, q35.
+const machineType = "q35"
+
 // hardware is what every node's virt-handler says of the machine: those of the labels of pkg/virt-handler/node-labeller
 // that hold on a server with Intel's Skylake, one as the other, so that a VM may move between any two.
 var hardware = hardwareLabels()
@@ -17,7 +20,7 @@ func hardwareLabels() map[string]string {
 		v1.CPUTimerLabel + "tsc-scalable":                 "false",
 		v1.CPUManager:                                     "false",
 		v1.DeprecatedCPUManager:                           "false",
-		v1.SupportedMachineTypeLabel + "q35":              "true",
+		v1.SupportedMachineTypeLabel + machineType:        "true",
 		v1.SupportedMachineTypeLabel + "pc-q35-rhel9.6.0": "true",
 	}
 	for prefix, names := range map[string][]string{
