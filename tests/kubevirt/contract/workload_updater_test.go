@@ -26,6 +26,8 @@ import (
 	"kubevirt.io/kubevirt/pkg/controller"
 	virtconfig "kubevirt.io/kubevirt/pkg/virt-config"
 	workloadupdater "kubevirt.io/kubevirt/pkg/virt-controller/watch/workload-updater"
+
+	"cozy-kubevirt/tests/kubevirt/internal/modules"
 )
 
 const (
@@ -282,4 +284,12 @@ func TestP13_AVMIThatIsRefusedStillTakesItsPlaceInTheBatch(t *testing.T) {
 		assert.Equal(t, *cr.Spec.WorkloadUpdateStrategy.BatchEvictionSize, len(u.evictions)+len(u.refused),
 			"P13 is broken: an upgrade asks for more than a batch at once")
 	})
+}
+
+// docs/upgrade.md warns of it; once a release has a pause the warning goes. Read from source: nothing here waits for
+// nanoseconds.
+func TestTheUpdatersPauseIsStillOneOfNanoseconds(t *testing.T) {
+	const source = "pkg/virt-controller/watch/workload-updater/workload-updater.go"
+	assert.Equal(t, "const periodicReEnqueueIntervalSeconds = 30", modules.Line(t, source+":55"))
+	assert.Contains(t, modules.Line(t, source+":499"), "AddAfter(key, periodicReEnqueueIntervalSeconds)")
 }
