@@ -73,39 +73,44 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "fuzzvalues: %s has no values.schema.json, which the values are made from\n", flags.Arg(0))
 		return 2
 	}
-	tried, totals, failures, err := fuzz(chart, flags.Arg(0), *seed, *n)
+	all, err := makeInputs(chart, *seed, *n)
 	if err != nil {
 		fmt.Fprintln(stderr, "fuzzvalues:", err)
 		return 2
 	}
+	totals, failures, err := fuzz(chart, flags.Arg(0), all)
+	if err != nil {
+		fmt.Fprintln(stderr, "fuzzvalues:", err)
+		return 2
+	}
+	return conclude(stdout, *seed, totals, failures)
+}
+
+// conclude prints what came of a run, and returns its exit status.
+func conclude(stdout io.Writer, seed uint64, totals map[class]int, failures []string) int {
 	for _, failure := range failures[:min(len(failures), 20)] {
 		fmt.Fprintln(stdout, failure)
 	}
+	tried := totals[refused] + totals[unreadable] + totals[rendered] + len(failures)
 	fmt.Fprintf(stdout, "fuzz-values: tried %d, refused %d (%d of them no readable YAML), rendered %d, neither %d (seed %d)\n",
-		tried, totals[refused]+totals[unreadable], totals[unreadable], totals[rendered], len(failures), *seed)
+		tried, totals[refused]+totals[unreadable], totals[unreadable], totals[rendered], len(failures), seed)
 	if len(failures) > 0 {
 		return 1
 	}
 	return 0
 }
 
-// fuzz tries n inputs, or as many as there are changes and places. It counts them by class; inputs of no
-// class come back as text.
-func fuzz(chart *render.Chart, dir string, seed uint64, n int) (tried int, totals map[class]int, failures []string, err error) {
+// fuzz tries inputs, and counts them by class; inputs of no class come back as text.
+func fuzz(chart *render.Chart, dir string, all []inputs.Input) (totals map[class]int, failures []string, err error) {
 	var known []expectation
 	for _, target := range targets {
 		expected, err := expect(chart, target)
 		if err != nil {
-			return 0, nil, nil, err
+			return nil, nil, err
 		}
 		known = append(known, expected)
 	}
-	all, err := makeInputs(chart, seed, n)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	n = len(all)
-
+	n := len(all)
 	classes, faults := make([]class, n), make([]error, n)
 	var workers sync.WaitGroup
 	next := make(chan int)
@@ -138,7 +143,7 @@ func fuzz(chart *render.Chart, dir string, seed uint64, n int) (tried int, total
 			i, cmp.Or(all[i].Dotted(), "the top"), all[i].Change, fault, dir, render.Namespace, target.KubeVersion, api, all[i].YAML))
 	}
 	slices.Sort(failures)
-	return n, totals, failures, nil
+	return totals, failures, nil
 }
 
 // makeInputs makes n inputs, or one for every change at every place if n is 0.
