@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
 	"cozy-kubevirt/tests/kubevirt/internal/client"
 	v1 "kubevirt.io/api/core/v1"
 )
@@ -267,15 +267,11 @@ func (d *day) controlPlanePods() map[string]string {
 	require.NoError(d, err)
 	found := map[string]string{}
 	for _, pod := range pods.Items {
-		if pod.DeletionTimestamp == nil && !podEnded(pod) {
+		if pod.DeletionTimestamp == nil && !verdict.Ended(&pod) {
 			found[string(pod.UID)] = pod.Labels[v1.AppLabel]
 		}
 	}
 	return found
-}
-
-func podEnded(pod corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // restartedComponents are the parts of KubeVirt that have new pods; true says that none of the old is left.

@@ -18,10 +18,11 @@ var Formats = []string{"wide", "json", "yaml", "markdown", "jsonpath=…"}
 
 // jsonPath is how kubectl prints fields of an object (kubectl get -o jsonpath=…), nil if the format is another.
 func jsonPath(format string) (printers.ResourcePrinter, error) {
-	if name, _, found := strings.Cut(format, "="); !found || !slices.Contains(genericclioptions.NewJSONPathPrintFlags("", true).AllowedFormats(), name) {
+	flags := genericclioptions.NewJSONPathPrintFlags("", true)
+	if name, _, found := strings.Cut(format, "="); !found || !slices.Contains(flags.AllowedFormats(), name) {
 		return nil, nil
 	}
-	return genericclioptions.NewJSONPathPrintFlags("", true).ToPrinter(format)
+	return flags.ToPrinter(format)
 }
 
 // Known says whether -o takes a format.
