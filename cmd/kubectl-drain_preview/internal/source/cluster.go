@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,7 +26,7 @@ const pageSize = 500
 func Cluster(ctx context.Context, client rest.Interface, namespace string, progress func(Kind)) (*Objects, error) {
 	r := newReader()
 	unknown, only, failed := map[Kind]string{}, "", error(nil)
-	for n, kind := range kinds {
+	for n, kind := range podsFirst() {
 		progress(kind.name)
 		at := place{file: string(kind.name), document: n}
 		err := kind.list(ctx, client, "", r, at)
@@ -62,6 +63,22 @@ func Cluster(ctx context.Context, client rest.Interface, namespace string, progr
 		unknown[KubeVirts] = "the cluster has no KubeVirt CR"
 	}
 	return objects, nil
+}
+
+// podsFirst are the kinds in the order in which a cluster is asked. A launcher that starts between two lists has a VMI in the
+// later one; the other way round its VMI would seem to be gone, and the advice were to delete it.
+func podsFirst() []kind {
+	ordered := slices.Clone(kinds)
+	slices.SortStableFunc(ordered, func(a, b kind) int {
+		switch {
+		case a.name == Pods && b.name != Pods:
+			return -1
+		case b.name == Pods && a.name != Pods:
+			return 1
+		}
+		return 0
+	})
+	return ordered
 }
 
 func (k kind) list(ctx context.Context, client rest.Interface, namespace string, r *reader, at place) error {

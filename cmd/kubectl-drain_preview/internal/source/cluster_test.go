@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,4 +86,13 @@ func TestRightsInOneNamespaceLeaveRoomUnknown(t *testing.T) {
 		assert.Contains(t, objects.Unknown, kind)
 	}
 	assert.NotContains(t, objects.Unknown, Pods)
+}
+
+func TestPodsAreListedBeforeTheVMsThatTheyBelongTo(t *testing.T) {
+	var order []Kind
+	_, err := Cluster(t.Context(), newCluster(t, func(Kind, string) bool { return false }, ""), "", func(kind Kind) { order = append(order, kind) })
+	require.NoError(t, err)
+	assert.Len(t, order, len(kinds))
+	assert.Less(t, slices.Index(order, Pods), slices.Index(order, VMIs))
+	assert.Less(t, slices.Index(order, Pods), slices.Index(order, VMs))
 }
