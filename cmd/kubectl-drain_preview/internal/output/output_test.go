@@ -33,3 +33,21 @@ func TestWhatTheClusterSaysHasNoColumnWhereItWasNotAsked(t *testing.T) {
 		assert.NotContains(t, out.String(), "was not asked")
 	}
 }
+
+func TestNoTextBreaksAMarkdownTableOrFence(t *testing.T) {
+	const forged = "a|b\\|c\n| x |\n```\n<b>[x](y)&lt;`*"
+	r := &report.Report{Notes: []string{forged}, Pace: report.Pace{Unknown: forged},
+		VMs:    []report.VM{{Namespace: forged, Name: forged, Node: forged, Reason: forged}},
+		Advice: []report.Advice{{Do: forged, Commands: []string{"true '" + forged + "'"}}}}
+	out := &strings.Builder{}
+	require.NoError(t, Print(out, r, "markdown", false))
+	text, command, fenced := strings.Cut(out.String(), "\n````sh\n")
+	require.True(t, fenced, "the fence is longer than what it holds")
+	assert.Equal(t, 1, strings.Count(command, "````"))
+	lines := strings.Split(text, "\n")
+	assert.Equal(t, strings.Count(lines[0], "|"), strings.Count(lines[2], "|"), "as many cells as headings")
+	assert.Empty(t, lines[3], "one line a VM")
+	for _, unescaped := range []string{"<b>", "[x](", "&lt;`", "\n```"} {
+		assert.NotContains(t, text, unescaped)
+	}
+}

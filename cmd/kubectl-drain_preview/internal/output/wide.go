@@ -82,7 +82,7 @@ func markdown(w io.Writer, r *report.Report) error {
 		}
 		tableLine(cells)
 	}
-	fmt.Fprintf(text, "\n**%s** %s\n", answer(r), pace(r.Pace))
+	fmt.Fprintf(text, "\n**%s** %s\n", answer(r), markdownText.Replace(pace(r.Pace)))
 	for _, note := range r.Notes {
 		fmt.Fprintf(text, "\nNot read: %s.\n", markdownText.Replace(note))
 	}
@@ -98,5 +98,5 @@ func markdown(w io.Writer, r *report.Report) error {
 	return err
 }
 
-// markdownText is text that Markdown shows as it is.
-var markdownText = strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "\\`", "[", `\[`, "]", `\]`)
+// markdownText is text that Markdown shows as it is. A bar is a reference, as a table is cut at bars before escapes are read.
+var markdownText = strings.NewReplacer(`\`, `\\`, "|", "&#124;", "&", "&amp;", "<", "&lt;", "`", "\\`", "[", `\[`, "]", `\]`, "*", `\*`)
