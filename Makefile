@@ -16,10 +16,10 @@ BASE ?= origin/main
 CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
 # What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
 export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE DUMP REGISTRY VERSION SIGN_KEY SIGN_KEYRING
-export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY FUZZ_FLAGS DEST FORCE
+export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS DEST FORCE
 
 # What is built from a folder of hack/ in the root module.
-OWN := update mutate fuzzvalues package push vendor diff
+OWN := update mutate mutatego fuzzvalues package push vendor diff
 # Where KUBEBUILDER_ASSETS names a folder with these two, they are not built.
 CONTROL_PLANE := $(if $(KUBEBUILDER_ASSETS),,bin/etcd bin/kube-apiserver)
 # What a whole cluster is made of: Kubernetes, and KubeVirt's control plane at the release that we ship and the one before.
@@ -109,6 +109,10 @@ preview-test: bin/gotestsum ## what kubectl drain-preview prints, from dumps of 
 .PHONY: mutate
 mutate: bin/mutate ## prove that the unit suites notice every change of the chart [CHART=path]
 	@bin/mutate "$$CHART"
+
+.PHONY: mutate-go
+mutate-go: bin/mutatego ## prove that the tests of the Go code that decides notice every fault [PACKAGE="folder…"]
+	@bin/mutatego $$PACKAGE
 
 .PHONY: fuzz-values
 fuzz-values: bin/fuzzvalues ## every value is refused with its path or rendered unchanged [FUZZ_FLAGS="-seed 7 -n 22000"]
