@@ -67,7 +67,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test workers flux helms
+PROVE := prove-tools contract rehearsal e2e-test workers flux helms mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -240,6 +240,8 @@ bin/launcher: tests/kubevirt/cmd/launcher/main.go
 
 $(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go internal/*/*.go))
 	@go build -o $@ ./hack/$* && touch $@
+
+bin/mutatego: hack/mutatego/equivalent.yaml
 
 bin/impact: $(shell find tests/kubevirt/cmd/impact tests/kubevirt/internal cmd/kubectl-drain_preview internal tests/kubevirt/go.* -name 'go.*' -o -name '*.go' ! -name '*_test.go')
 	@go -C tests/kubevirt build -o "$(CURDIR)/$@" ./cmd/impact && touch $@

@@ -266,14 +266,14 @@ func (s *schema) returns(r *ast.ReturnStmt) {
 	}
 	for i, result := range r.Results {
 		was := s.text(result)
-		if slices.Contains([]string{"nil", "false", `""`, "0"}, was) {
+		if slices.Contains([]string{"nil", "false", `""`, "0", types[i] + "{}"}, was) {
 			continue
 		}
 		var values []string
 		for j, other := range r.Results {
 			values = append(values, s.text(other))
 			if i == j {
-				values[j] = "*new(" + types[i] + ")"
+				values[j] = "mutantZero[" + types[i] + "]()"
 			}
 		}
 		s.open(r.Pos(), "if "+s.on(r, "the zero value for "+shortened(s.flat(result)))+" { return "+strings.Join(values, ", ")+" }; ")
@@ -303,6 +303,8 @@ import (
 var mutantNumber, mutantErr = strconv.Atoi(os.Getenv("MUTATEGO_MUTANT"))
 var mutantTrace = os.Getenv("MUTATEGO_TRACE")
 var mutantSeen sync.Map
+
+func mutantZero[T any]() (zero T) { return }
 
 func mutantOn(n int) bool {
 	if mutantTrace != "" {

@@ -74,7 +74,7 @@ func tried(t *testing.T, code, tests, list string) (status int, out, problems st
 	t.Helper()
 	root := module(t, code, tests)
 	var stdout, stderr strings.Builder
-	status = run([]string{"p"}, root, []target{{".", "p", []string{"p"}, nil, false}}, []byte(list), &stdout, &stderr)
+	status = run([]string{"p"}, root, []target{{".", "p", []string{"p"}, nil, nil}}, []byte(list), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -133,7 +133,7 @@ func TestATestThatFailsAnywayNoticesNothing(t *testing.T) {
 func TestThePackageIsNotWrittenTo(t *testing.T) {
 	root := module(t, positive, strict)
 	var out, problems strings.Builder
-	assert.Equal(t, 0, run([]string{"p"}, root, []target{{".", "p", []string{"p"}, nil, false}}, []byte("[]"), &out, &problems), problems.String())
+	assert.Equal(t, 0, run([]string{"p"}, root, []target{{".", "p", []string{"p"}, nil, nil}}, []byte("[]"), &out, &problems), problems.String())
 	left, err := os.ReadDir(filepath.Join(root, "p"))
 	require.NoError(t, err)
 	assert.Len(t, left, 2)

@@ -46,7 +46,7 @@ type trial struct {
 }
 
 // newTrial writes only below scratch: the tree is compiled with an overlay.
-func newTrial(root, scratch string, of target) (*trial, error) {
+func newTrial(root, scratch string, of target, heldOnly bool) (*trial, error) {
 	t := &trial{root: root, scratch: scratch, target: of}
 	folder, err := filepath.Abs(filepath.Join(root, of.module, of.folder))
 	if err != nil {
@@ -63,7 +63,7 @@ func newTrial(root, scratch string, of target) (*trial, error) {
 		return os.WriteFile(to, []byte(text), 0o600)
 	}
 	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || heldOnly && !slices.Contains(of.held, filepath.Base(path)) {
 			continue
 		}
 		data, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestABudgetHoldsALauncherAsKubeAPIServerDoes(t *testing.T) {
-	always := policyv1.AlwaysAllow
+	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
 	for name, c := range map[string]struct {
 		pod    func(*corev1.Pod)
 		budget func(*policyv1.PodDisruptionBudget)
@@ -27,6 +27,13 @@ func TestABudgetHoldsALauncherAsKubeAPIServerDoes(t *testing.T) {
 		"it allows none, the pod is not ready and too few others are": {notReady, none, true},
 		"it allows none, but pods that are not ready may always go": {notReady,
 			func(b *policyv1.PodDisruptionBudget) { none(b); b.Spec.UnhealthyPodEvictionPolicy = &always }, false},
+		"it allows none, and pods that are not ready may go with a healthy budget only": {notReady,
+			func(b *policyv1.PodDisruptionBudget) { none(b); b.Spec.UnhealthyPodEvictionPolicy = &healthy }, true},
+		"it allows none and wants no pod healthy, the pod is not ready": {notReady,
+			func(b *policyv1.PodDisruptionBudget) { none(b); b.Status.DesiredHealthy = 0 }, true},
+		"it allows none, the pod says that it is not ready and enough others are": {func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		}, func(b *policyv1.PodDisruptionBudget) { none(b); b.Status.CurrentHealthy = 2 }, false},
 	} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}

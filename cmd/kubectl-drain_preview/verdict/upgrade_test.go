@@ -1,0 +1,60 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1 "kubevirt.io/api/core/v1"
+)
+
+func TestWhatAnUpgradeDoesToAVMThatCannotMigrate(t *testing.T) {
+	external := v1.EvictionStrategyExternal
+	for name, c := range map[string]struct {
+		change func(p *Platform, s *Situation)
+		want   Upgraded // Why is left out
+		why    string
+	}{
+		"it is evicted": {nil, Upgraded{Outcome: Restarts, InBatch: true}, ""},
+		"its volumes are being migrated": {func(p *Platform, s *Situation) {
+			s.VMI.Status.MigratedVolumes = []v1.StorageMigratedVolumeInfo{{}}
+		}, Upgraded{Outcome: Unknown}, "volumes"},
+		"its volumes are being migrated, and the updater migrates nothing": {func(p *Platform, s *Situation) {
+			p.LiveMigrates, s.VMI.Status.MigratedVolumes = false, []v1.StorageMigratedVolumeInfo{{}}
+		}, Upgraded{Outcome: Restarts, InBatch: true}, ""},
+		"batches are of nobody": {func(p *Platform, s *Situation) { p.BatchSize = 0 }, Upgraded{Outcome: Nothing}, "batchEvictionSize"},
+		"pods were not read":    {func(p *Platform, s *Situation) { s.Unknown.Pods = "no pods" }, Upgraded{Outcome: Unknown, InBatch: true}, "no pods"},
+		"it has no launcher":    {func(p *Platform, s *Situation) { s.Launcher = nil }, Upgraded{Outcome: Nothing}, "no launcher"},
+		"its owner is told": {func(p *Platform, s *Situation) { s.VMI.Spec.EvictionStrategy = &external },
+			Upgraded{Outcome: OwnerDecides, InBatch: true}, "External"},
+		"budgets were not read": {func(p *Platform, s *Situation) { s.Unknown.Budgets = "no budgets" }, Upgraded{Outcome: Unknown, InBatch: true}, "no budgets"},
+		"a budget allows none": {func(p *Platform, s *Situation) {
+			s.Budgets = []*policyv1.PodDisruptionBudget{{ObjectMeta: metav1.ObjectMeta{Name: "budget"}}}
+		}, Upgraded{Outcome: Refused, InBatch: true}, "budget"},
+	} {
+		p := Platform{Strategy: v1.EvictionStrategyNone, LiveMigrates: true, Evicts: true, BatchSize: 10}
+		always := v1.RunStrategyAlways
+		s := Situation{VMI: &v1.VirtualMachineInstance{Status: v1.VirtualMachineInstanceStatus{Phase: v1.Running, NodeName: "node-a"}},
+			VM: &v1.VirtualMachine{Spec: v1.VirtualMachineSpec{RunStrategy: &always, Template: &v1.VirtualMachineInstanceTemplateSpec{}}}, Launcher: launcherOf()}
+		s.Launcher.Spec.NodeName = "node-a"
+		if c.change != nil {
+			c.change(&p, &s)
+		}
+		got := Upgrade(p, s)
+		assert.Contains(t, got.Why, c.why, name)
+		got.Why = ""
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestThePlatformIsWhatTheCRSays(t *testing.T) {
+	cr := &v1.KubeVirt{}
+	cr.Spec.WorkloadUpdateStrategy.WorkloadUpdateMethods = []v1.WorkloadUpdateMethod{v1.WorkloadUpdateMethodEvict, v1.WorkloadUpdateMethodLiveMigrate}
+	cr.Spec.WorkloadUpdateStrategy.BatchEvictionInterval = &metav1.Duration{Duration: 90 * time.Second}
+	p := NewPlatform(cr)
+	assert.True(t, p.Evicts, "in whatever order the methods are")
+	assert.True(t, p.LiveMigrates)
+	assert.Equal(t, 90*time.Second, p.BatchInterval)
+}
