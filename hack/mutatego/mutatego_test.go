@@ -151,6 +151,18 @@ func TestALoopThatDoesNotEndIsCountedApart(t *testing.T) {
 	assert.Contains(t, out, "killed 3 of 3 faults in 1 packages (1 of them by a loop that did not end)")
 }
 
+func TestWithoutAPackageTheHeldFilesAreTriedAndNoOthers(t *testing.T) {
+	root := module(t, positive, strict)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "p", "q.go"), []byte("package p\n\nfunc loose() bool { return true }\n"), 0o644))
+	var out, problems strings.Builder
+	held := []target{{".", "p", []string{"p"}, nil, []string{"p.go"}}}
+	assert.Equal(t, 0, run(nil, root, held, []byte("[]"), &out, &problems), problems.String())
+	assert.Contains(t, out.String(), "killed 3 of 3")
+	held[0].held = []string{"p.go", "gone.go"}
+	assert.Equal(t, 2, run(nil, root, held, []byte("[]"), &out, &problems))
+	assert.Contains(t, problems.String(), "gone.go")
+}
+
 func TestAnUnknownPackageIsRefusedWithThoseThereAre(t *testing.T) {
 	var out, problems strings.Builder
 	assert.Equal(t, 2, run([]string{"nowhere"}, ".", targets, []byte("[]"), &out, &problems))

@@ -56,6 +56,11 @@ func newTrial(root, scratch string, of target, heldOnly bool) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range of.held {
+		if !slices.Contains(files, filepath.Join(folder, name)) {
+			return nil, fmt.Errorf("%s: %s is held and not there; mend packages.go", of.name(), name)
+		}
+	}
 	overlay := map[string]string{}
 	put := func(path, text string) error {
 		to := filepath.Join(scratch, filepath.Base(path))
