@@ -3,11 +3,11 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,8 +19,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/provenance"
-
-	"cozy-kubevirt/internal/git"
 )
 
 // options are what the caller decides; the Makefile passes them on.
@@ -35,11 +33,11 @@ func main() {
 	flag.StringVar(&o.chart, "chart", "charts/kubevirt", "folder of the chart")
 	flag.StringVar(&o.out, "out", "_out", "folder to write to")
 	flag.StringVar(&o.version, "version", "", "SemVer version of the package (default: Chart.yaml's)")
-	flag.BoolVar(&o.allowDirty, "allow-dirty", false, "package a tree with changes that are not committed")
+	flag.BoolVar(&o.allowDirty, "allow-dirty", false, "package the folder as it is, and not the commit")
 	flag.StringVar(&o.signKey, "sign-key", "", "name of the key to sign with; its passphrase is read from SIGN_PASSPHRASE")
 	flag.StringVar(&o.keyring, "keyring", "", "file of the key ring that holds the key, with its secret part")
 	flag.Parse()
-	archive, err := bundle(o)
+	archive, err := bundle(o, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "package:", err)
 		os.Exit(1)
@@ -48,37 +46,48 @@ func main() {
 }
 
 // bundle writes the archive, its checksum and, if asked for, its provenance, and returns the archive's path.
-func bundle(o options) (string, error) {
+func bundle(o options, stderr io.Writer) (string, error) {
 	if o.version != "" {
 		if _, err := semver.StrictNewVersion(o.version); err != nil {
 			return "", fmt.Errorf("VERSION: %q is not SemVer (%w); expected one like 1.2.3", o.version, err)
 		}
 	}
-	if !o.allowDirty {
-		changes, err := git.Run(context.Background(), o.chart, nil, "status", "--porcelain")
-		if err != nil {
-			return "", err
-		}
-		if changes != "" {
-			return "", fmt.Errorf("the tree has changes that are not committed, so nobody could build this archive again; commit them, or set ALLOW_DIRTY=1:\n%s", changes)
-		}
-	}
-	epoch, err := sourceDate(o.chart)
+	from, err := head(o.chart)
 	if err != nil {
 		return "", err
 	}
-	chart, err := loader.LoadDir(o.chart)
+	epoch, err := from.sourceDate()
 	if err != nil {
 		return "", err
-	}
-	if o.version != "" {
-		chart.Metadata.Version = o.version
 	}
 	work, err := os.MkdirTemp("", "package-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
+	source := o.chart
+	if o.allowDirty {
+		fmt.Fprintf(stderr, "package: ALLOW_DIRTY=1: packaged is the folder %s as it is, with what git ignores, and not the commit %.7s; nobody else could build this archive\n", o.chart, from.hash)
+	} else {
+		changes, err := from.changes()
+		if err != nil {
+			return "", err
+		}
+		if changes != "" {
+			return "", fmt.Errorf("the tree has changes that are not committed, and only what is committed is packaged; commit them, or set ALLOW_DIRTY=1 to package the folder as it is:\n%s", changes)
+		}
+		source = filepath.Join(work, "chart")
+		if err := from.write(source); err != nil {
+			return "", err
+		}
+	}
+	chart, err := loader.LoadDir(source)
+	if err != nil {
+		return "", err
+	}
+	if o.version != "" {
+		chart.Metadata.Version = o.version
+	}
 	saved, err := chartutil.Save(chart, work)
 	if err != nil {
 		return "", err
@@ -106,17 +115,17 @@ func bundle(o options) (string, error) {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return "", err
 	}
-	// The archive comes last: where it is, what belongs to it is there too.
+	// The archive goes first and comes last: wherever it is, what belongs to it is there too.
+	for _, file := range []string{name, name + ".prov"} {
+		if err := os.Remove(filepath.Join(o.out, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
 	for _, file := range []string{name + ".sha256", name + ".prov", name} {
-		target := filepath.Join(o.out, file)
 		if files[file] == nil {
-			// A provenance left by an earlier run would not fit this archive.
-			if err := os.Remove(target); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return "", err
-			}
 			continue
 		}
-		if err := renameio.WriteFile(target, files[file], 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
+		if err := renameio.WriteFile(filepath.Join(o.out, file), files[file], 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
 			return "", err
 		}
 	}
@@ -124,11 +133,11 @@ func bundle(o options) (string, error) {
 }
 
 // sourceDate is SOURCE_DATE_EPOCH (seconds since 1970), or else the time of the commit.
-func sourceDate(dir string) (time.Time, error) {
+func (c commit) sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
 		var err error
-		if text, err = git.Run(context.Background(), dir, nil, "log", "-1", "--format=%ct"); err != nil {
+		if text, err = c.git("log", "-1", "--no-show-signature", "--format=%ct", c.hash); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ func TestTwoClonesOfOneCommitGiveTheSameBytes(t *testing.T) {
 		// Files get the time of the checkout; a clone made later has later ones.
 		require.NoError(t, os.Chtimes(filepath.Join(clone, "chart/values.yaml"), time.Now(), time.Unix(int64(umask)*1e6, 0)))
 		before := syscall.Umask(umask)
-		archive, err := bundle(options{chart: filepath.Join(clone, "chart"), out: filepath.Join(clone, "_out"), version: "1.2.3", allowDirty: true})
+		archive, err := bundle(options{chart: filepath.Join(clone, "chart"), out: filepath.Join(clone, "_out"), version: "1.2.3"}, io.Discard)
 		syscall.Umask(before)
 		require.NoError(t, err)
 		assert.Equal(t, "demo-1.2.3.tgz", filepath.Base(archive))
@@ -40,19 +41,19 @@ func TestSourceDateEpochIsWhatTheFilesAreDated(t *testing.T) {
 	dir := repository(t)
 	pack := func(epoch string) []byte {
 		t.Setenv("SOURCE_DATE_EPOCH", epoch)
-		archive, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()})
+		archive, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
 		require.NoError(t, err)
 		return read(t, archive)
 	}
 	assert.Equal(t, pack("1700000000"), pack("1700000000"))
 	assert.NotEqual(t, pack("1700000000"), pack("1700000001"))
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
-	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()})
+	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
 	assert.ErrorContains(t, err, "SOURCE_DATE_EPOCH")
 }
 
 func TestTheArchiveIsAChartOfThatVersionWithItsChecksumBeside(t *testing.T) {
-	archive, err := bundle(options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), version: "1.2.3-rc.1+build.5"})
+	archive, err := bundle(options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), version: "1.2.3-rc.1+build.5"}, io.Discard)
 	require.NoError(t, err)
 	chart, err := loader.LoadFile(archive)
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func TestAVersionThatIsNotSemVerIsRefused(t *testing.T) {
 	dir := repository(t)
 	for _, version := range []string{"1", "1.2", "v1.2.3", "1.2.3.4", "latest", "01.2.3"} {
 		out := t.TempDir()
-		_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: out, version: version})
+		_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: out, version: version}, io.Discard)
 		assert.ErrorContains(t, err, version)
 		assertEmpty(t, out)
 	}
@@ -75,28 +76,125 @@ func TestATreeWithUncommittedChangesIsRefusedUnlessAllowed(t *testing.T) {
 	dir := repository(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "chart/values.yaml"), []byte("a: 2\n"), 0o644))
 	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
-	_, err := bundle(o)
+	_, err := bundle(o, io.Discard)
 	require.ErrorContains(t, err, "chart/values.yaml")
 	assertEmpty(t, o.out)
 	o.allowDirty = true
-	_, err = bundle(o)
+	_, err = bundle(o, io.Discard)
 	assert.NoError(t, err)
 }
 
-func TestAnArchiveIsSignedSoThatHelmVerifiesIt(t *testing.T) {
-	dir := t.TempDir()
-	entity, err := openpgp.NewEntity("release", "", "release@example.org", nil)
+// What git does not show does not get in: there is no refusal to hope for, so that the archive is what the commit says.
+func TestOnlyWhatIsCommittedIsPackagedWhateverGitShows(t *testing.T) {
+	pristine, err := bundle(options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir()}, io.Discard)
 	require.NoError(t, err)
-	secret, public := filepath.Join(dir, "secring.gpg"), filepath.Join(dir, "pubring.gpg")
-	var keys bytes.Buffer
-	require.NoError(t, entity.SerializePrivate(&keys, nil))
-	require.NoError(t, os.WriteFile(secret, keys.Bytes(), 0o600))
-	keys.Reset()
-	require.NoError(t, entity.Serialize(&keys))
-	require.NoError(t, os.WriteFile(public, keys.Bytes(), 0o600))
+	values, extra := "chart/values.yaml", "chart/templates/extra.yaml"
+	for name, hide := range map[string]func(t *testing.T, dir string){
+		"a file that git ignores": func(t *testing.T, dir string) {
+			add(t, dir, extra, "extra: true\n")
+			add(t, dir, ".git/info/exclude", "extra.yaml\n")
+		},
+		"a change that git assumes is none": func(t *testing.T, dir string) {
+			add(t, dir, values, "a: 2\n")
+			run(t, dir, "git", "update-index", "--assume-unchanged", values)
+		},
+		"a change in what git is told to skip": func(t *testing.T, dir string) {
+			add(t, dir, values, "a: 2\n")
+			run(t, dir, "git", "update-index", "--skip-worktree", values)
+		},
+		"a file that is gone from what git is told to skip": func(t *testing.T, dir string) {
+			run(t, dir, "git", "update-index", "--skip-worktree", values)
+			require.NoError(t, os.Remove(filepath.Join(dir, values)))
+		},
+		"a filter of this machine": func(t *testing.T, dir string) {
+			add(t, dir, ".git/info/attributes", "*.yaml filter=shout eol=crlf export-ignore\n")
+			run(t, dir, "git", "config", "filter.shout.smudge", "tr a-z A-Z")
+		},
+		"another object in the place of a committed one": func(t *testing.T, dir string) {
+			add(t, dir, "other", "a: 2\n")
+			run(t, dir, "sh", "-c", "git replace $(git rev-parse HEAD:chart/values.yaml) $(git hash-object -w other) && rm other")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t)
+			hide(t, dir)
+			archive, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
+			require.NoError(t, err)
+			assert.Equal(t, contents(t, pristine), contents(t, archive))
+		})
+	}
+}
 
+func TestAFileThatIsNotTrackedIsRefusedHoweverGitIsConfigured(t *testing.T) {
+	dir := repository(t)
+	add(t, dir, "chart/templates/new.yaml", "new: true\n")
+	run(t, dir, "git", "config", "status.showUntrackedFiles", "no")
+	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
+	_, err := bundle(o, io.Discard)
+	require.ErrorContains(t, err, "chart/templates/new.yaml")
+	assertEmpty(t, o.out)
+}
+
+func TestALinkInTheCommitIsRefused(t *testing.T) {
+	dir := repository(t)
+	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "chart/link.txt")))
+	commitAll(t, dir)
+	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
+	_, err := bundle(o, io.Discard)
+	require.ErrorContains(t, err, "chart/link.txt")
+	assertEmpty(t, o.out)
+}
+
+func TestAllowDirtyPackagesTheFolderAsItIsAndSaysSo(t *testing.T) {
+	dir := repository(t)
+	add(t, dir, "chart/values.yaml", "a: 2\n")
+	add(t, dir, "chart/ignored.yaml", "b: 1\n")
+	add(t, dir, ".git/info/exclude", "ignored.yaml\n")
+	var said bytes.Buffer
+	archive, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir(), allowDirty: true}, &said)
+	require.NoError(t, err)
+	assert.Contains(t, said.String(), "ALLOW_DIRTY=1")
+	found := contents(t, archive)
+	assert.Equal(t, "a: 2\n", found["values.yaml"])
+	assert.Equal(t, "b: 1\n", found["ignored.yaml"])
+
+	said.Reset()
+	_, err = bundle(options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir()}, &said)
+	require.NoError(t, err)
+	assert.Empty(t, said.String(), "the commit is packaged without a word")
+}
+
+// A folder in the place of a file can't be replaced: so the archive is missed whenever what belongs to it can't be written.
+func TestAnArchiveIsThereOnlyWithWhatBelongsToIt(t *testing.T) {
+	secret, _ := keyring(t)
+	for _, suffix := range []string{".sha256", ".prov"} {
+		o := options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), signKey: "release", keyring: secret}
+		archive, err := bundle(o, io.Discard)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(archive+suffix))
+		add(t, o.out, filepath.Base(archive)+suffix+"/file", "")
+		_, err = bundle(o, io.Discard)
+		require.Error(t, err, suffix)
+		assert.NoFileExists(t, archive, suffix)
+	}
+}
+
+func TestAProvenanceOfAnEarlierArchiveDoesNotStay(t *testing.T) {
+	secret, _ := keyring(t)
 	o := options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), signKey: "release", keyring: secret}
-	archive, err := bundle(o)
+	archive, err := bundle(o, io.Discard)
+	require.NoError(t, err)
+	require.FileExists(t, archive+".prov")
+	o.signKey = ""
+	_, err = bundle(o, io.Discard)
+	require.NoError(t, err)
+	assert.NoFileExists(t, archive+".prov")
+}
+
+func TestAnArchiveIsSignedSoThatHelmVerifiesIt(t *testing.T) {
+	secret, public := keyring(t)
+	o := options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), signKey: "release", keyring: secret}
+	archive, err := bundle(o, io.Discard)
 	require.NoError(t, err)
 	_, err = downloader.VerifyChart(archive, public)
 	require.NoError(t, err)
@@ -106,8 +204,24 @@ func TestAnArchiveIsSignedSoThatHelmVerifiesIt(t *testing.T) {
 	assert.Error(t, err, "a changed archive must not verify")
 
 	o.keyring = ""
-	_, err = bundle(o)
+	_, err = bundle(o, io.Discard)
 	assert.ErrorContains(t, err, "SIGN_KEYRING")
+}
+
+// keyring makes a key "release", and returns the files of its secret and its public part.
+func keyring(t *testing.T) (secret, public string) {
+	t.Helper()
+	dir := t.TempDir()
+	entity, err := openpgp.NewEntity("release", "", "release@example.org", nil)
+	require.NoError(t, err)
+	secret, public = filepath.Join(dir, "secring.gpg"), filepath.Join(dir, "pubring.gpg")
+	var keys bytes.Buffer
+	require.NoError(t, entity.SerializePrivate(&keys, nil))
+	require.NoError(t, os.WriteFile(secret, keys.Bytes(), 0o600))
+	keys.Reset()
+	require.NoError(t, entity.Serialize(&keys))
+	require.NoError(t, os.WriteFile(public, keys.Bytes(), 0o600))
+	return secret, public
 }
 
 // repository makes a git repository with a small chart in it, committed at a fixed time.
@@ -119,13 +233,36 @@ func repository(t *testing.T) string {
 		"chart/values.yaml":       "a: 1\n",
 		"chart/templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.a | quote }}\n",
 	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		add(t, dir, name, text)
 	}
 	run(t, dir, "git", "init", "--quiet")
+	commitAll(t, dir)
+	return dir
+}
+
+func commitAll(t *testing.T, dir string) {
+	t.Helper()
 	run(t, dir, "git", "add", ".")
 	run(t, dir, "git", "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message", "a chart", "--date", "2026-01-01T00:00:00Z")
-	return dir
+}
+
+func add(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// contents are an archive's files, as it holds them, by name.
+func contents(t *testing.T, archive string) map[string]string {
+	t.Helper()
+	chart, err := loader.LoadFile(archive)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, file := range chart.Raw {
+		found[file.Name] = string(file.Data)
+	}
+	return found
 }
 
 func run(t *testing.T, dir, name string, arguments ...string) {

@@ -12,6 +12,12 @@ import (
 
 // Run runs git in a folder, with more variables in its environment, and returns what it prints, trimmed.
 func Run(ctx context.Context, dir string, environment []string, arguments ...string) (string, error) {
+	out, err := Output(ctx, dir, environment, arguments...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// Output is Run to the byte.
+func Output(ctx context.Context, dir string, environment []string, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", arguments...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), environment...)
@@ -19,7 +25,7 @@ func Run(ctx context.Context, dir string, environment []string, arguments ...str
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(stderr.String()))
 	}
-	return strings.TrimSpace(string(out)), nil
+	return out, nil
 }
