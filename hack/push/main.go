@@ -1,4 +1,5 @@
-// Command push puts a packaged chart into an OCI registry, and never over another one of the same version.
+// Command push puts a packaged chart into an OCI registry, and not over another one of the same version: it looks before and
+// after. Two pushes of one version at the same moment only a registry whose tags are immutable can keep apart.
 package main
 
 import (
@@ -8,15 +9,12 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/registry"
-	"oras.land/oras-go/v2/errdef"
 )
 
 // patience is how long a registry may take to answer one request.
@@ -61,37 +59,34 @@ func push(o options) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	reference := repository + "/" + chart.Name() + ":" + chart.Metadata.Version
-	// An OCI tag holds no "+"; Helm writes "_" for it, and so does Client.Push.
-	tagged := strings.ReplaceAll(reference, "+", "_")
-
-	client, err := newClient(o, plain)
+	t, err := newTarget(o, repository+"/"+chart.Name()+":"+chart.Metadata.Version, plain)
 	if err != nil {
 		return "", err
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
-	switch _, err := client.Resolve(tagged); {
-	case errors.Is(err, errdef.ErrNotFound): // the version is free
-	case err != nil:
-		return "", explain(o, reference, err)
-	default:
-		there, err := client.Pull(reference, registry.PullOptWithChart(true), registry.PullOptIgnoreMissingProv(true))
+	before, err := t.tagged()
+	if err != nil {
+		return "", err
+	}
+	did := "pushed"
+	if before != "" {
+		there, err := t.pull()
 		if err != nil {
-			return "", explain(o, reference, err)
+			return "", err
 		}
 		if there.Chart.Digest != digest {
-			return "", fmt.Errorf("%s is there already with other content: found %s, have %s; a version is never overwritten, so push under another one", reference, there.Chart.Digest, digest)
+			return "", fmt.Errorf("%s is there already with other content: found %s, have %s; a version is not overwritten, so push under another one", t.reference, there.Chart.Digest, digest)
 		}
-		return fmt.Sprintf("oci://%s is there already, the same archive %s", reference, digest), nil
+		if provenance == nil || bytes.Equal(provenance, there.Prov.Data) {
+			return fmt.Sprintf("oci://%s@%s is there already, the same archive %s", t.reference, before, digest), nil
+		}
+		did = "pushed a provenance, for the archive that was there:"
 	}
-	pushed := []registry.PushOption{registry.PushOptCreationTime(time.Unix(0, 0).UTC().Format(time.RFC3339))}
-	if provenance != nil {
-		pushed = append(pushed, registry.PushOptProvData(provenance))
+	manifest, err := t.push(content, provenance, before)
+	if err != nil {
+		return "", err
 	}
-	if _, err := client.Push(content, reference, pushed...); err != nil {
-		return "", explain(o, reference, err)
-	}
-	return fmt.Sprintf("pushed oci://%s, archive %s", reference, digest), nil
+	return fmt.Sprintf("%s oci://%s@%s, archive %s", did, t.reference, manifest, digest), nil
 }
 
 // parse splits oci://host/path into host/path and whether to speak plain HTTP, which is only done on loopback.
@@ -109,27 +104,4 @@ func parse(address string) (repository string, plain bool, err error) {
 	host := parsed.Hostname()
 	plain = host == "localhost" || net.ParseIP(host).IsLoopback()
 	return strings.TrimSuffix(parsed.Host+parsed.Path, "/"), plain, nil
-}
-
-func newClient(o options, plain bool) (*registry.Client, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = o.patience
-	transport.DialContext = (&net.Dialer{Timeout: o.patience}).DialContext
-	settings := []registry.ClientOption{
-		registry.ClientOptHTTPClient(&http.Client{Transport: transport}),
-		registry.ClientOptBasicAuth(o.username, o.password),
-	}
-	if plain {
-		settings = append(settings, registry.ClientOptPlainHTTP())
-	}
-	return registry.NewClient(settings...)
-}
-
-// explain says what to do about a registry's answer, and blots out the password should the answer repeat it.
-func explain(o options, reference string, err error) error {
-	text := err.Error()
-	if o.password != "" {
-		text = strings.ReplaceAll(text, o.password, "***")
-	}
-	return fmt.Errorf("%s: %s; nothing was pushed under this version. Check that the registry is up and that you may push there (`helm registry login`, or REGISTRY_USERNAME and REGISTRY_PASSWORD), then push again", reference, text)
 }

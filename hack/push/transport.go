@@ -1,0 +1,93 @@
+// What is done to a client's requests: manifests go by their digest, and what must not be told is remembered.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// byDigest puts a manifest under its digest where the client would put it under a tag.
+type byDigest struct{ http.RoundTripper }
+
+// RoundTrip sends the request.
+func (b byDigest) RoundTrip(r *http.Request) (*http.Response, error) {
+	folder, reference := path.Split(r.URL.Path)
+	if r.Method == http.MethodPut && strings.HasSuffix(folder, "/manifests/") && !strings.Contains(reference, ":") {
+		manifest, err := io.ReadAll(r.Body)
+		if err := errors.Join(err, r.Body.Close()); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(manifest))
+		r.URL.Path = folder + fmt.Sprintf("sha256:%x", sha256.Sum256(manifest))
+	}
+	return b.RoundTripper.RoundTrip(r)
+}
+
+// watch remembers what requests authorize themselves with, wherever the client has it from.
+type watch struct {
+	http.RoundTripper
+	secrets *secrets
+}
+
+// RoundTrip sends the request.
+func (w watch) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
+		w.secrets.add("", token)
+		username, password, _ := r.BasicAuth()
+		w.secrets.add(username, password)
+	}
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// secrets are texts that a registry may repeat and that nobody may read, in every way it may write them.
+type secrets struct {
+	lock  sync.Mutex
+	forms []string
+}
+
+func (s *secrets) add(username, password string) {
+	if password == "" {
+		return
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	pair := username + ":" + password
+	for _, text := range []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(pair)), pair, password} {
+		raw := []byte(text)
+		quoted, _ := json.Marshal(text)
+		s.forms = append(s.forms,
+			base64.StdEncoding.EncodeToString(raw), base64.RawStdEncoding.EncodeToString(raw),
+			base64.URLEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+			hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
+			url.QueryEscape(text), url.PathEscape(text),
+			strings.Trim(string(quoted), `"`), strings.Trim(strconv.Quote(text), `"`), text,
+		)
+	}
+	// The longest first: what holds another must go before it.
+	slices.SortFunc(s.forms, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+}
+
+// blot puts *** in the place of every secret.
+func (s *secrets) blot(text string) string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, form := range s.forms {
+		text = strings.ReplaceAll(text, form, "***")
+	}
+	return text
+}
