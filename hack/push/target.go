@@ -23,7 +23,6 @@ type target struct {
 
 func newTarget(o options, reference string, plain bool) (*target, error) {
 	t := &target{reference: reference, secrets: &secrets{}}
-	t.secrets.add(o.username, o.password)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = o.patience
 	transport.DialContext = (&net.Dialer{Timeout: o.patience}).DialContext
