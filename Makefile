@@ -6,12 +6,21 @@ SHELL := bash
 # One setting for all, so that what the modules share is compiled once, and no C compiler plays a part.
 export CGO_ENABLED := 0
 
+# What a caller sets is text, on the command line and in the environment: make would run a $(shell …) in it. Those of the
+# environment that make itself reads are named here; the others it passes on untouched.
+FROM_CALLER := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
+FROM_CALLER += $(foreach v,CHART HELM HELM_UNITTEST KUBE_VERSION KUBEBUILDER_ASSETS,$(if $(filter environment,$(firstword $(origin $(v)))),$(v)))
+$(foreach v,$(filter-out MAKE%,$(FROM_CALLER)),$(eval override $(v) := $$(value $(v))))
+
 CHART ?= charts/kubevirt
 NAMESPACE ?= cozy-kubevirt
 # Named, because Helm's own default differs between Helm releases.
 KUBE_VERSION ?= $(firstword $(file <internal/chart/kube-versions))
 HELM ?= $(CURDIR)/bin/helm
 HELM_UNITTEST ?= $(CURDIR)/bin/helm-unittest
+# Built unless the caller names others; and called by their names, since a path may hold what makes two prerequisites of it.
+BUILT_HELM := $(if $(subst x$(CURDIR)/bin/helm,,x$(HELM)),,bin/helm)
+BUILT_HELM_UNITTEST := $(if $(subst x$(CURDIR)/bin/helm-unittest,,x$(HELM_UNITTEST)),,bin/helm-unittest)
 BASE ?= origin/main
 CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
 # What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
@@ -34,7 +43,7 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: template
-template: $(HELM) ## render the chart [VALUES=file…] [NAMESPACE=cozy-kubevirt] [KUBE_VERSION=1.34.2]
+template: $(BUILT_HELM) ## render the chart [VALUES=file…] [NAMESPACE=cozy-kubevirt] [KUBE_VERSION=1.34.2]
 	@hack/template.sh
 
 .PHONY: diff
@@ -42,11 +51,11 @@ diff: bin/diff ## what the tree renders differently from a commit [BASE=origin/m
 	@bin/diff -base "$$BASE"
 
 .PHONY: impact
-impact: bin/impact $(HELM) ## what a change of the KubeVirt CR does to a running cluster [BASE=origin/main VALUES=file…] or OLD=cr.yaml NEW=cr.yaml [OUTPUT=text|json|markdown]
+impact: bin/impact $(BUILT_HELM) ## what a change of the KubeVirt CR does to a running cluster [BASE=origin/main VALUES=file…] or OLD=cr.yaml NEW=cr.yaml [OUTPUT=text|json|markdown]
 	@bin/impact -base "$$BASE" -values "$$VALUES" -old "$$OLD" -new "$$NEW" -o "$${OUTPUT:-text}" -chart "$$CHART"
 
 .PHONY: images
-images: $(HELM) ## the images that the package makes a cluster pull, for mirrors
+images: $(BUILT_HELM) ## the images that the package makes a cluster pull, for mirrors
 	@hack/template.sh | go -C tests/kubevirt run ./cmd/images
 
 .PHONY: package
@@ -59,11 +68,11 @@ push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://hos
 
 .PHONY: vendor
 vendor: bin/vendor ## write the package as a folder of a platform's repository: DEST=path [FORCE=1]
-	@bin/vendor -chart "$$CHART" "-force=$${FORCE:-0}" "$$DEST"
+	@bin/vendor -chart "$$CHART" "-force=$${FORCE:-0}" -- "$$DEST"
 
 .PHONY: preview
 preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to each VM [NODE=name] [KUBECONFIG=path] [DUMP=file]
-	@bin/kubectl-drain_preview $${DUMP:+--filename "$$DUMP"} $${NODE:+"$$NODE"}
+	@bin/kubectl-drain_preview $${DUMP:+--filename "$$DUMP"} $${NODE:+-- "$$NODE"}
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
@@ -80,15 +89,15 @@ prove: ## what KubeVirt's, Kubernetes' and Cluster API's own code says
 	@hack/steps.sh $(PROVE)
 
 .PHONY: unit
-unit: $(HELM_UNITTEST) ## the unit suites, the inner loop
+unit: $(BUILT_HELM_UNITTEST) ## the unit suites, the inner loop
 	@hack/unit.sh "$$CHART"
 
 .PHONY: lint
-lint: $(HELM) ## helm lint --strict over every values set
+lint: $(BUILT_HELM) ## helm lint --strict over every values set
 	@hack/lint.sh
 
 .PHONY: render
-render: $(HELM) bin/gotestsum ## what the chart renders, against goldens and real types
+render: $(BUILT_HELM) bin/gotestsum ## what the chart renders, against goldens and real types
 	@hack/gotest.sh $@ . ./tests/render
 
 .PHONY: update-test
@@ -98,7 +107,7 @@ update-test: bin/update bin/gotestsum ## make update restores the CR whole or re
 	@hack/update/idempotency_test.sh
 
 .PHONY: hack-test
-hack-test: $(HELM_UNITTEST) bin/gotestsum bin/vendor ## the tools of hack/ and what the modules share do what they say
+hack-test: $(BUILT_HELM_UNITTEST) bin/gotestsum bin/vendor ## the tools of hack/ and what the modules share do what they say
 	@hack/gotest.sh internal internal ./chart ./sandbox
 	@hack/gotest.sh $@ . $(filter-out %/update,$(shell go list ./hack/...))
 
@@ -108,7 +117,7 @@ preview-test: bin/gotestsum ## what kubectl drain-preview prints, from dumps of 
 
 .PHONY: mutate
 mutate: bin/mutate ## prove that the unit suites notice every change of the chart [CHART=path]
-	@bin/mutate "$$CHART"
+	@bin/mutate -- "$$CHART"
 
 .PHONY: mutate-go
 mutate-go: bin/mutatego ## prove that the tests of the Go code that decides notice every fault [PACKAGE="folder…"]
@@ -116,23 +125,23 @@ mutate-go: bin/mutatego ## prove that the tests of the Go code that decides noti
 
 .PHONY: fuzz-values
 fuzz-values: bin/fuzzvalues ## every value is refused with its path or rendered unchanged [FUZZ_FLAGS="-seed 7 -n 22000"]
-	@bin/fuzzvalues $$FUZZ_FLAGS charts/kubevirt
+	@set -f; bin/fuzzvalues $$FUZZ_FLAGS charts/kubevirt
 
 .PHONY: verify
 verify: bin/helm-docs ## generated files, go.mod files and formatting are as they should be
 	@hack/verify.sh
 
 .PHONY: contract
-contract: $(HELM) bin/gotestsum ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
+contract: $(BUILT_HELM) bin/gotestsum ## KubeVirt's own code, v1.9.0 and v1.8.4, judges the rendered CR [VALUES=file]
 	@hack/contract.sh
 	@hack/gotest.sh images tests/kubevirt ./cmd/images ./cmd/impact
 
 .PHONY: rehearsal
-rehearsal: $(HELM) $(CLUSTER) bin/gotestsum bin/package bin/push bin/kubectl-drain_preview bin/impact ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
+rehearsal: $(BUILT_HELM) $(CLUSTER) bin/gotestsum bin/package bin/push bin/kubectl-drain_preview bin/impact ## drains and upgrades on a real control plane [RUN=name of scenarios] [MANY=50,100,200]
 	@hack/rehearsal.sh
 
 .PHONY: rehearsal-up
-rehearsal-up: $(HELM) $(CLUSTER) bin/kubectl-drain_preview ## keep a whole cluster up, with a VM of every kind, until ^C [KUBEVIRT_VERSION=v1.8.4]
+rehearsal-up: $(BUILT_HELM) $(CLUSTER) bin/kubectl-drain_preview ## keep a whole cluster up, with a VM of every kind, until ^C [KUBEVIRT_VERSION=v1.8.4]
 	@cd tests/kubevirt/rehearsal && go test -vet=off -count=1 -timeout 0 -tags up -run '^TestStaysUp$$'
 
 .PHONY: e2e
@@ -140,7 +149,7 @@ e2e: bin/chainsaw bin/kubectl-drain_preview ## ask a live cluster whether it wou
 	@tests/e2e/run.sh bin/chainsaw bin/kubectl-drain_preview
 
 .PHONY: e2e-test
-e2e-test: $(HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/kubectl-drain_preview bin/shfmt ## that suite, against right answers and every wrong one
+e2e-test: $(BUILT_HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/kubectl-drain_preview bin/shfmt ## that suite, against right answers and every wrong one
 	@hack/gotest.sh $@ tests/kubevirt -timeout 10m ./e2e
 
 .PHONY: workers
@@ -148,16 +157,16 @@ workers: $(CONTROL_PLANE) bin/gotestsum ## what Cluster API's own controllers do
 	@hack/gotest.sh $@ tests/workers .
 
 .PHONY: helms
-helms: $(HELM) bin/gotestsum bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
+helms: $(BUILT_HELM) bin/gotestsum bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
 	@hack/gotest.sh $@ . ./tests/helms
 
 .PHONY: flux
-flux: $(HELM) bin/gotestsum ## the Flux example, against Flux's own API
+flux: $(BUILT_HELM) bin/gotestsum ## the Flux example, against Flux's own API
 	@hack/gotest.sh $@ . ./tests/flux
 
 .PHONY: golangci-lint
 golangci-lint: bin/golangci-lint ## golangci-lint over every module; takes minutes to build, so the workflow runs it and make test does not
-	@hack/each_module.sh "$(CURDIR)/bin/golangci-lint" run --config "$(CURDIR)/.golangci.yaml" ./...
+	@hack/each_module.sh "$$PWD/bin/golangci-lint" run --config "$$PWD/.golangci.yaml" ./...
 
 .PHONY: govulncheck
 govulncheck: bin/govulncheck ## known holes in what we ship and in our tools; asks the vulnerability database
@@ -168,7 +177,7 @@ shellcheck: ## shellcheck over every script; apt-get install shellcheck
 	@git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck --external-sources --source-path=SCRIPTDIR
 
 .PHONY: bench
-bench: $(HELM) ## how long rendering takes, make update beside a chain of sed, and a preview of 10,000 VMs
+bench: $(BUILT_HELM) ## how long rendering takes, make update beside a chain of sed, and a preview of 10,000 VMs
 	go test -run '^$$' -bench . ./tests/render
 	go test -run '^$$' -bench . -benchtime 100x ./hack/update
 	go -C cmd/kubectl-drain_preview test -run '^$$' -bench . -benchtime 5x ./internal/command
@@ -176,11 +185,11 @@ bench: $(HELM) ## how long rendering takes, make update beside a chain of sed, a
 ##@ Maintain
 .PHONY: update
 update: bin/update ## re-apply the parameterization to a hand-merged CR [CR_FILE=path]
-	@bin/update "$$CR_FILE"
+	@bin/update -- "$$CR_FILE"
 
 .PHONY: update-check
 update-check: bin/update ## say what update would do, exit 1 if anything [CR_FILE=path]
-	@bin/update -check "$$CR_FILE"
+	@bin/update -check -- "$$CR_FILE"
 
 .PHONY: bump
 bump: ## move the pinned KubeVirt everywhere it stands: KUBEVIRT_VERSION=vX.Y.Z
@@ -203,7 +212,7 @@ prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest ## build what mak
 # of those that can't share the root's versions.
 define tool
 bin/$(1): $(2)/go.mod $(2)/go.sum
-	@go -C $(2) build -ldflags "-s -w" -o "$$(CURDIR)/$$@" $(3) && touch $$@
+	@go -C $(2) build -ldflags "-s -w" -o "$$$$PWD/$$@" $(3) && touch $$@
 endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
@@ -216,11 +225,10 @@ $(eval $(call tool,helm-oldest,hack/tools/kubernetes,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,chainsaw,hack/tools/chainsaw,github.com/kyverno/chainsaw))
 $(eval $(call tool,golangci-lint,hack/tools/golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
 $(eval $(call tool,govulncheck,hack/tools/golangci-lint,golang.org/x/vuln/cmd/govulncheck))
-$(CURDIR)/bin/%: bin/% ;
 
 # Kubernetes in one binary by four names. It takes its version from the linker, and without one passes for v0.0.0.
 bin/kubernetes: $(wildcard hack/tools/kubernetes/*)
-	@go -C hack/tools/kubernetes build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go -C hack/tools/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)" -o "$(CURDIR)/$@" . && touch $@
+	@go -C hack/tools/kubernetes build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go -C hack/tools/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)" -o "$$PWD/$@" . && touch $@
 $(KUBERNETES:%=bin/%): bin/kubernetes
 	@ln -sf kubernetes $@
 
@@ -228,7 +236,7 @@ $(KUBERNETES:%=bin/%): bin/kubernetes
 define kubevirt
 bin/kubevirt-$(1)/controlplane: tests/kubevirt/$(2) $(wildcard tests/kubevirt/cmd/controlplane/*)
 	@mkdir -p $$(@D)
-	@go -C tests/kubevirt build -modfile=$(2) -ldflags "-s -w -X kubevirt.io/client-go/version.gitVersion=$(1)" -o "$$(CURDIR)/$$(@D)/" ./cmd/controlplane kubevirt.io/kubevirt/cmd/virt-exportproxy
+	@go -C tests/kubevirt build -modfile=$(2) -ldflags "-s -w -X kubevirt.io/client-go/version.gitVersion=$(1)" -o "$$$$PWD/$$(@D)/" ./cmd/controlplane kubevirt.io/kubevirt/cmd/virt-exportproxy
 	@for name in virt-operator virt-api virt-controller operator-manifest; do ln -sf controlplane $$(@D)/$$$$name; done
 	@touch $$@
 endef
@@ -236,7 +244,7 @@ $(eval $(call kubevirt,$(KUBEVIRT),go.mod))
 $(eval $(call kubevirt,$(KUBEVIRT_BEFORE),go.v1.8.mod))
 bin/launcher: tests/kubevirt/cmd/launcher/main.go
 	@[ "$$(uname)" = Linux ] || { echo "the rehearsal runs on Linux only: its pods are processes in namespaces of their own" >&2; exit 1; }
-	@go -C tests/kubevirt build -ldflags "-s -w" -o "$(CURDIR)/$@" ./cmd/launcher && touch $@
+	@go -C tests/kubevirt build -ldflags "-s -w" -o "$$PWD/$@" ./cmd/launcher && touch $@
 
 $(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.go hack/internal/*/*.go internal/*/*.go))
 	@go build -o $@ ./hack/$* && touch $@
@@ -244,7 +252,7 @@ $(OWN:%=bin/%): bin/%: go.mod go.sum $(filter-out %_test.go,$(wildcard hack/*/*.
 bin/mutatego: hack/mutatego/equivalent.yaml
 
 bin/impact: $(shell find tests/kubevirt/cmd/impact tests/kubevirt/internal cmd/kubectl-drain_preview internal tests/kubevirt/go.* -name 'go.*' -o -name '*.go' ! -name '*_test.go')
-	@go -C tests/kubevirt build -o "$(CURDIR)/$@" ./cmd/impact && touch $@
+	@go -C tests/kubevirt build -o "$$PWD/$@" ./cmd/impact && touch $@
 
 bin/kubectl-drain_preview: $(shell find cmd/kubectl-drain_preview -name 'go.*' -o -name '*.go' ! -name '*_test.go')
-	@go -C cmd/kubectl-drain_preview build -o "$(CURDIR)/$@" . && touch $@
+	@go -C cmd/kubectl-drain_preview build -o "$$PWD/$@" . && touch $@

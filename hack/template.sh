@@ -3,9 +3,13 @@
 # may hold blanks.
 set -euo pipefail
 arguments=()
+values() { # FILE, quoted as Helm reads it: it takes a list, parted by commas
+  arguments+=(--values "\"${1//\"/\"\"}\"")
+}
 if [[ -f ${VALUES:-} ]]; then
-  arguments=(--values "$VALUES")
+  values "$VALUES"
 else
-  for file in ${VALUES:-}; do arguments+=(--values "$file"); done
+  set -f # a name that holds * or [ is not a pattern
+  for file in ${VALUES:-}; do values "$file"; done
 fi
 exec "$HELM" template kubevirt "$CHART" --namespace "$NAMESPACE" --kube-version "$KUBE_VERSION" ${arguments[@]+"${arguments[@]}"}

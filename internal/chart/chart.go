@@ -114,7 +114,8 @@ func Template(ctx context.Context, r Rendering) (string, error) {
 		"--namespace", cmp.Or(r.Namespace, Namespace), "--kube-version", cmp.Or(r.KubeVersion, KubeVersions[0]),
 	}
 	for _, file := range r.Values {
-		arguments = append(arguments, "--values", file)
+		// Helm takes a list in CSV, so that a comma or a quote in a path needs quotes.
+		arguments = append(arguments, "--values", `"`+strings.ReplaceAll(file, `"`, `""`)+`"`)
 	}
 	for _, version := range r.APIVersions {
 		arguments = append(arguments, "--api-versions", version)

@@ -41,9 +41,9 @@ func TestBinaryTakesTheOneThatTheVariableNames(t *testing.T) {
 func TestTemplateNamesReleaseNamespaceVersionAndFiles(t *testing.T) {
 	echo := filepath.Join(t.TempDir(), "helm")
 	require.NoError(t, os.WriteFile(echo, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
-	said, err := Template(t.Context(), Rendering{Helm: echo, Chart: "c", Values: []string{"a", "b"}, APIVersions: []string{"g/v1/K"}, Arguments: []string{"--debug"}})
+	said, err := Template(t.Context(), Rendering{Helm: echo, Chart: "c", Values: []string{"a,b", `c"d`}, APIVersions: []string{"g/v1/K"}, Arguments: []string{"--debug"}})
 	require.NoError(t, err)
-	assert.Equal(t, "template kubevirt c --namespace cozy-kubevirt --kube-version 1.34.2 --values a --values b --api-versions g/v1/K --debug\n", said)
+	assert.Equal(t, `template kubevirt c --namespace cozy-kubevirt --kube-version 1.34.2 --values "a,b" --values "c""d" --api-versions g/v1/K --debug`+"\n", said)
 }
 
 func TestRunReturnsWhatAFailedProgramSaid(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -87,7 +88,10 @@ func Server(folder, binary string) (string, error) {
 		return "", err
 	}
 	script := filepath.Join(folder, filepath.Base(binary))
-	text := fmt.Sprintf("#!/bin/sh\necho $$ >>'%[1]s' && [ -e '%[1]s' ] || exit 1\nexec '%[2]s' \"$@\"\n",
-		filepath.Join(folder, pidFile), absolute)
+	text := fmt.Sprintf("#!/bin/sh\necho $$ >>%[1]s && [ -e %[1]s ] || exit 1\nexec %[2]s \"$@\"\n",
+		quoted(filepath.Join(folder, pidFile)), quoted(absolute))
 	return script, os.WriteFile(script, []byte(text), 0o700)
 }
+
+// quoted is a text as a word of the shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

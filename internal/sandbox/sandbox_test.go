@@ -64,6 +64,20 @@ func TestNothingIsLeftOfAProcessThatIsKilled(t *testing.T) {
 	}
 }
 
+func TestAServerStartsWhateverItsPathHolds(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "it's a $HOME `#1`;", "echo")
+	require.NoError(t, os.MkdirAll(filepath.Dir(binary), 0o700))
+	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
+	folder, err := Folder("it's ")
+	require.NoError(t, err)
+	script, err := Server(folder, binary)
+	require.NoError(t, err)
+	said, err := exec.Command(script, "a  b").CombinedOutput()
+	require.NoError(t, err, string(said))
+	require.Equal(t, "a  b\n", string(said))
+	require.FileExists(t, filepath.Join(folder, pidFile))
+}
+
 // again runs this test program in the part that a variable names; says returns the next line that it prints.
 func again(t *testing.T, part string) (process *exec.Cmd, says func() string) {
 	t.Helper()
