@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 # environment that make itself reads are named here; the others it passes on untouched.
 FROM_CALLER := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 FROM_CALLER += $(foreach v,CHART HELM HELM_UNITTEST KUBE_VERSION KUBEBUILDER_ASSETS,$(if $(filter environment,$(firstword $(origin $(v)))),$(v)))
-$(foreach v,$(filter-out MAKE%,$(FROM_CALLER)),$(eval override $(v) := $$(value $(v))))
+$(foreach v,$(filter-out MAKE%,$(FROM_CALLER)),$(eval export override $(v) := $$(value $(v))))
 
 CHART ?= charts/kubevirt
 NAMESPACE ?= cozy-kubevirt

@@ -73,6 +73,25 @@ func TestWhatACallerSetsReachesTheProgramAsItIs(t *testing.T) {
 	}
 }
 
+// What only a script or a test reads is no setting of the Makefile's.
+func TestAVariableThatTheMakefileDoesNotKnowReachesTheProgram(t *testing.T) {
+	for _, way := range []string{"the command line", "the environment"} {
+		for _, name := range []string{"FUZZ_COUNT", "KUBECONFIG", "STORAGE_CLASS", "KUBEBUILDER_ASSETS"} {
+			r := stubbed(t, "repository")
+			stub(t, filepath.Join(r.dir, "bin/update"), `printenv `+name+` >"$OUT/value"`)
+			set, arguments := []string{name + "=" + hostile}, []string{"update"}
+			if way == "the command line" {
+				set, arguments = nil, append(arguments, set...)
+			}
+			r.must(t, set, "make", arguments...)
+			value, err := os.ReadFile(filepath.Join(r.out, "value"))
+			require.NoError(t, err)
+			assert.Equal(t, hostile+"\n", string(value), "%s from %s", name, way)
+			r.assertNothingTouched(t)
+		}
+	}
+}
+
 // A path that make could not name as a file to build is one of a caller's own program.
 func TestAHelmOfTheCallersIsCalledWhereverItIs(t *testing.T) {
 	for _, way := range []string{"the command line", "the environment"} {
