@@ -187,9 +187,9 @@ mediatedDevicesConfiguration: {mediatedDeviceTypes: [WORD], nodeMediatedDeviceTy
 
 func TestEveryPropertyOfTheSchemaIsDescribedAndEveryExampleIsValid(t *testing.T) {
 	t.Parallel()
-	const url = "values.schema.json"
+	const url = "chart:///values.schema.json" // no file, whose path might hold a #
 	compiler := jsonschema.NewCompiler()
-	document := load(t, filepath.Join(chartDir, url))
+	document := load(t, filepath.Join(chartDir, "values.schema.json"))
 	require.NoError(t, compiler.AddResource(url, document))
 	examples := 0
 	walkSchema("#", document, func(pointer string, node map[string]any) {

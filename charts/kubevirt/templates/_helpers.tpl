@@ -290,7 +290,7 @@ true
 {{- end }}
 {{- range $name, $limit := $resources.limits }}
 {{- $request := get $resources.requests $name | default "325Mi" }}
-{{- if gt (include "cozy-kubevirt.quantity" $request | float64) (include "cozy-kubevirt.quantity" $limit | float64) }}
+{{- if gt (include "cozy-kubevirt.quantity" $request) (include "cozy-kubevirt.quantity" $limit) }}
 {{- $whose := hasKey $resources.requests $name | ternary "" " (KubeVirt's own, since none is set)" }}
 {{- fail (printf "virtHandler.resources.requests.%s: %q%s is more than virtHandler.resources.limits.%s, %q, and Kubernetes would refuse the DaemonSet; lower the request or raise the limit" $name $request $whose $name $limit) }}
 {{- end }}
@@ -299,13 +299,41 @@ true
 {{- dict "spec" (dict "template" (dict "spec" (dict "containers" (list $container)))) | toJson }}
 {{- end }}
 
-{{- /* A Kubernetes quantity as a number. */}}
+{{- /* A Kubernetes quantity as text that sorts as it does: its nanos in full, their count before them. To the digit, since
+       a float would take two quantities beyond 2^53 for one; rounded up to a nano and, with a binary suffix, cut at 2^63-1,
+       as Kubernetes does (k8s.io/apimachinery v0.34.2 pkg/api/resource/quantity.go:374-385). */}}
 {{- define "cozy-kubevirt.quantity" -}}
-{{- $number := regexFind "^[0-9.]+([eE][-+]?[0-9]+)?" . }}
-{{- $unit := trimPrefix $number . }}
-{{- $divisors := dict "n" 1e9 "u" 1e6 "m" 1e3 }}
-{{- $factors := dict "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 0x1p10 "Mi" 0x1p20 "Gi" 0x1p30 "Ti" 0x1p40 "Pi" 0x1p50 "Ei" 0x1p60 }}
-{{- divf (mulf $number (get $factors $unit | default 1)) (get $divisors $unit | default 1) }}
+{{- $number := regexFind "^[0-9.]+" . }}
+{{- $suffix := trimPrefix $number . }}
+{{- $tens := dict "n" -9 "u" -6 "m" -3 "k" 3 "M" 6 "G" 9 "T" 12 "P" 15 "E" 18 }}
+{{- $binary := dict "Ki" 1 "Mi" 2 "Gi" 3 "Ti" 4 "Pi" 5 "Ei" 6 }}
+{{- $digits := replace "." "" $number }}
+{{- range until (get $binary $suffix | default 0) }}
+{{- $digits = include "cozy-kubevirt.multiply" (list $digits 1024 0) }}
+{{- end }}
+{{- $exponent := get $tens $suffix | default (regexFind "[-+]?[0-9]{1,2}$" $suffix | atoi) }}
+{{- $fraction := regexFind "\\..*" $number | trimPrefix "." }}
+{{- /* What is below a nano: 99 digits of an exponent, and 31 of a fraction. */}}
+{{- $digits = repeat (sub (add $exponent 139) (len $fraction) | int) "0" | printf "%0130d%s%s" 0 $digits }}
+{{- $below := regexFind ".{130}$" $digits }}
+{{- $nanos := include "cozy-kubevirt.multiply" (list (trimSuffix $below $digits) 1 (regexMatch "[1-9]" $below | ternary 1 0)) }}
+{{- $sortable := regexFind "[1-9].*" $nanos | printf "%03d%s" (len (regexFind "[1-9].*" $nanos)) }}
+{{- $most := "0289223372036854775807000000000" }}
+{{- and (hasKey $binary $suffix) (gt $sortable $most) | ternary $most $sortable }}
+{{- end }}
+
+{{- /* Arguments: digits, a factor, what to add. A product of any length, by groups of 15 digits. */}}
+{{- define "cozy-kubevirt.multiply" -}}
+{{- $factor := index . 1 }}
+{{- $carry := index . 2 }}
+{{- $product := "" }}
+{{- $digits := printf "%s%s" (repeat (sub 30 (mod (len (index . 0)) 15) | int) "0") (index . 0) }}
+{{- range regexFindAll ".{15}" $digits -1 | reverse }}
+{{- $sum := add (mul (atoi .) $factor) $carry }}
+{{- $product = printf "%015d%s" (mod $sum 1000000000000000) $product }}
+{{- $carry = div $sum 1000000000000000 }}
+{{- end }}
+{{- $product }}
 {{- end }}
 
 {{- /* How the export proxy is exposed: "Ingress", "TLSRoute" or, when it is not, nothing. Of _cluster, which is the
