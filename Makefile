@@ -25,7 +25,7 @@ BASE ?= origin/main
 CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
 # What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
 export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE DUMP REGISTRY VERSION SIGN_KEY SIGN_KEYRING
-export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS DEST FORCE
+export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
 
 # What is built from a folder of hack/ in the root module.
 OWN := update mutate mutatego fuzzvalues package push vendor diff
@@ -76,7 +76,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test workers flux helms mutate-go
+PROVE := prove-tools contract rehearsal e2e-test workers flux helms update-fuzz mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -103,8 +103,11 @@ render: $(BUILT_HELM) bin/gotestsum ## what the chart renders, against goldens a
 .PHONY: update-test
 update-test: bin/update bin/gotestsum ## make update restores the CR whole or refuses, and says why
 	@hack/gotest.sh $@ . ./hack/update
-	@hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
 	@hack/update/idempotency_test.sh
+
+.PHONY: update-fuzz
+update-fuzz: ## make update, against 50,000 edits that Go's fuzzer thinks of [FUZZ_COUNT=50000]
+	@hack/fuzz.sh ./hack/update FuzzEditsOfTheTemplateAreRestoredRefusedOrLeftAlone
 
 .PHONY: hack-test
 hack-test: $(BUILT_HELM_UNITTEST) bin/gotestsum bin/vendor ## the tools of hack/ and what the modules share do what they say
