@@ -76,7 +76,7 @@ func judge(names []string, root string, known []target, list []byte, out io.Writ
 			chosen = append(chosen, t)
 		}
 	}
-	if len(chosen) == 0 || len(names) > 0 && len(chosen) < len(names) {
+	if len(chosen) == 0 || len(chosen) < len(names) {
 		var all []string
 		for _, t := range known {
 			all = append(all, t.name())
@@ -114,7 +114,8 @@ func judgeOne(root string, t target, heldOnly bool, excused []equivalent, out io
 	for n, ended := range tried.verdicts() {
 		m := tried.mutants[n]
 		entry := slices.IndexFunc(excused, func(e equivalent) bool {
-			return e.Package == m.Package && e.Function == m.Function && e.Line == m.Line && e.Mutation == m.Mutation
+			e.place = m.place // which an entry has not
+			return e.mutant == m
 		})
 		if entry >= 0 {
 			matched[entry] = true
@@ -139,10 +140,13 @@ func judgeOne(root string, t target, heldOnly bool, excused []equivalent, out io
 		}
 	}
 	for i, e := range excused {
-		if e.Package == t.name() && !matched[i] {
+		if e.Package != t.name() {
+			continue
+		}
+		if !matched[i] {
 			wrong = append(wrong, fmt.Errorf("equivalent.yaml: no fault matches this entry; take it away or mend it: %s: %s: %s", e.Package, e.Function, e.Mutation))
 		}
-		if e.Package == t.name() && strings.TrimSpace(e.Reason) == "" {
+		if strings.TrimSpace(e.Reason) == "" {
 			wrong = append(wrong, fmt.Errorf("equivalent.yaml: an entry has no reason: %s: %s: %s", e.Package, e.Function, e.Mutation))
 		}
 	}

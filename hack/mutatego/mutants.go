@@ -127,6 +127,9 @@ func (s *schema) visit(n ast.Node) bool {
 		}
 	case *ast.CaseClause:
 		s.emptied(n)
+		s.statements(n.Body)
+	case *ast.CommClause:
+		s.statements(n.Body)
 	case *ast.BinaryExpr:
 		s.binary(n)
 	case *ast.UnaryExpr:
@@ -138,12 +141,6 @@ func (s *schema) visit(n ast.Node) bool {
 		s.statements(n.List)
 	case *ast.ReturnStmt:
 		s.returns(n)
-	}
-	if clause, is := n.(*ast.CaseClause); is {
-		s.statements(clause.Body)
-	}
-	if clause, is := n.(*ast.CommClause); is {
-		s.statements(clause.Body)
 	}
 	return true
 }

@@ -75,12 +75,8 @@ func TestAVersionThatIsNotSemVerIsRefused(t *testing.T) {
 func TestATreeWithUncommittedChangesIsRefusedUnlessAllowed(t *testing.T) {
 	dir := repository(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "chart/values.yaml"), []byte("a: 2\n"), 0o644))
-	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
-	_, err := bundle(o, io.Discard)
-	require.ErrorContains(t, err, "chart/values.yaml")
-	assertEmpty(t, o.out)
-	o.allowDirty = true
-	_, err = bundle(o, io.Discard)
+	assertRefused(t, dir, "chart/values.yaml")
+	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir(), allowDirty: true}, io.Discard)
 	assert.NoError(t, err)
 }
 
@@ -129,20 +125,14 @@ func TestAFileThatIsNotTrackedIsRefusedHoweverGitIsConfigured(t *testing.T) {
 	dir := repository(t)
 	add(t, dir, "chart/templates/new.yaml", "new: true\n")
 	run(t, dir, "git", "config", "status.showUntrackedFiles", "no")
-	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
-	_, err := bundle(o, io.Discard)
-	require.ErrorContains(t, err, "chart/templates/new.yaml")
-	assertEmpty(t, o.out)
+	assertRefused(t, dir, "chart/templates/new.yaml")
 }
 
 func TestALinkInTheCommitIsRefused(t *testing.T) {
 	dir := repository(t)
 	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "chart/link.txt")))
 	commitAll(t, dir)
-	o := options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}
-	_, err := bundle(o, io.Discard)
-	require.ErrorContains(t, err, "chart/link.txt")
-	assertEmpty(t, o.out)
+	assertRefused(t, dir, "chart/link.txt")
 }
 
 func TestAllowDirtyPackagesTheFolderAsItIsAndSaysSo(t *testing.T) {
@@ -278,6 +268,15 @@ func read(t *testing.T, file string) []byte {
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	return content
+}
+
+// assertRefused says that the chart of a repository is not packaged, that the reason names a file, and that nothing is written.
+func assertRefused(t *testing.T, dir, file string) {
+	t.Helper()
+	out := t.TempDir()
+	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: out}, io.Discard)
+	require.ErrorContains(t, err, file)
+	assertEmpty(t, out)
 }
 
 func assertEmpty(t *testing.T, dir string) {

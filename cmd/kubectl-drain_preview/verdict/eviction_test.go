@@ -33,7 +33,7 @@ func TestTheWebhookAnswersForALauncher(t *testing.T) {
 		if c.migratable {
 			vmi.Status.Conditions = migratable
 		}
-		launcher := launcherOf()
+		launcher := readyLauncher()
 		launcher.Spec.NodeName = "node-a"
 		if c.change != nil {
 			c.change(vmi, launcher)
@@ -43,14 +43,20 @@ func TestTheWebhookAnswersForALauncher(t *testing.T) {
 		assert.Equal(t, c.want == "", answer.Allowed(), name)
 		assert.Equal(t, c.want == Marked, answer.Marks(), name)
 	}
-	assert.Equal(t, NoVMI, Evict(Platform{}, nil, launcherOf()).Hold)
+	assert.Equal(t, NoVMI, Evict(Platform{}, nil, readyLauncher()).Hold)
 }
 
 func TestAHotplugPodIsHeldWhileItsLauncherAndItsVMIAreThere(t *testing.T) {
-	vmi, ended := &v1.VirtualMachineInstance{}, launcherOf()
+	vmi, ended := &v1.VirtualMachineInstance{}, readyLauncher()
 	ended.Status.Phase = corev1.PodSucceeded
-	assert.Equal(t, HotplugPod, EvictHotplug(launcherOf(), vmi).Hold)
+	assert.Equal(t, HotplugPod, EvictHotplug(readyLauncher(), vmi).Hold)
 	assert.True(t, EvictHotplug(nil, vmi).Allowed(), "its launcher is gone")
-	assert.True(t, EvictHotplug(launcherOf(), nil).Allowed(), "its VMI is gone")
+	assert.True(t, EvictHotplug(readyLauncher(), nil).Allowed(), "its VMI is gone")
 	assert.True(t, EvictHotplug(ended, vmi).Allowed(), "its launcher has ended")
+}
+
+// readyLauncher is a launcher that a budget counts as healthy.
+func readyLauncher() *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodInitialized, Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 }

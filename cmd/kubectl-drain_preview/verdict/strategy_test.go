@@ -7,21 +7,30 @@ import (
 	v1 "kubevirt.io/api/core/v1"
 )
 
-func TestAStrategyIsOwnOnlyIfTheTemplateSaysTheSame(t *testing.T) {
-	migrate, none := v1.EvictionStrategyLiveMigrate, v1.EvictionStrategyNone
+func TestTheSourceOfAStrategyIsToldApart(t *testing.T) {
+	strategy := func(s v1.EvictionStrategy) *v1.EvictionStrategy { return &s }
+	vm := func(own *v1.EvictionStrategy) *v1.VirtualMachine {
+		return &v1.VirtualMachine{Spec: v1.VirtualMachineSpec{Template: &v1.VirtualMachineInstanceTemplateSpec{
+			Spec: v1.VirtualMachineInstanceSpec{EvictionStrategy: own}}}}
+	}
+	live, none := strategy(v1.EvictionStrategyLiveMigrate), strategy(v1.EvictionStrategyNone)
 	for name, c := range map[string]struct {
-		carried, template *v1.EvictionStrategy
-		want              Source
+		carried *v1.EvictionStrategy
+		vm      *v1.VirtualMachine
+		unknown string
+		want    Source
 	}{
-		"the VMI carries none":            {nil, &migrate, Cluster},
-		"the template says the same":      {&migrate, &migrate, Own},
-		"the template says another since": {&migrate, &none, Defaulted},
-		"the template says none":          {&migrate, nil, Defaulted},
+		"the VMI carries none":               {nil, vm(live), "", Cluster},
+		"the VM says the same":               {live, vm(live), "", Own},
+		"the VM says something else by now":  {live, vm(none), "", Defaulted},
+		"the VM says nothing":                {live, vm(nil), "", Defaulted},
+		"the VM has no template":             {live, &v1.VirtualMachine{}, "", Defaulted},
+		"there is no VM":                     {live, nil, "", OwnOrDefaulted},
+		"VMs were not read":                  {live, nil, "no VirtualMachines were read", NoSource},
+		"this VM was read and others failed": {live, vm(live), "no VirtualMachines were read", Own},
 	} {
-		vm := &v1.VirtualMachine{Spec: v1.VirtualMachineSpec{Template: &v1.VirtualMachineInstanceTemplateSpec{}}}
-		vm.Spec.Template.Spec.EvictionStrategy = c.template
-		vmi := &v1.VirtualMachineInstance{}
-		vmi.Spec.EvictionStrategy = c.carried
-		assert.Equal(t, c.want, SourceOf(Situation{VM: vm, VMI: vmi}), name)
+		s := Situation{VMI: &v1.VirtualMachineInstance{Spec: v1.VirtualMachineInstanceSpec{EvictionStrategy: c.carried}}, VM: c.vm}
+		s.Unknown.VM = c.unknown
+		assert.Equal(t, c.want, SourceOf(s), name)
 	}
 }

@@ -37,7 +37,7 @@ func TestWhatAnUpgradeDoesToAVMThatCannotMigrate(t *testing.T) {
 		p := Platform{Strategy: v1.EvictionStrategyNone, LiveMigrates: true, Evicts: true, BatchSize: 10}
 		always := v1.RunStrategyAlways
 		s := Situation{VMI: &v1.VirtualMachineInstance{Status: v1.VirtualMachineInstanceStatus{Phase: v1.Running, NodeName: "node-a"}},
-			VM: &v1.VirtualMachine{Spec: v1.VirtualMachineSpec{RunStrategy: &always, Template: &v1.VirtualMachineInstanceTemplateSpec{}}}, Launcher: launcherOf()}
+			VM: &v1.VirtualMachine{Spec: v1.VirtualMachineSpec{RunStrategy: &always, Template: &v1.VirtualMachineInstanceTemplateSpec{}}}, Launcher: readyLauncher()}
 		s.Launcher.Spec.NodeName = "node-a"
 		if c.change != nil {
 			c.change(&p, &s)

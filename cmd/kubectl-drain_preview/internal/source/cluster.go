@@ -68,17 +68,8 @@ func Cluster(ctx context.Context, client rest.Interface, namespace string, progr
 // podsFirst are the kinds in the order in which a cluster is asked. A launcher that starts between two lists has a VMI in the
 // later one; the other way round its VMI would seem to be gone, and the advice were to delete it.
 func podsFirst() []kind {
-	ordered := slices.Clone(kinds)
-	slices.SortStableFunc(ordered, func(a, b kind) int {
-		switch {
-		case a.name == Pods && b.name != Pods:
-			return -1
-		case b.name == Pods && a.name != Pods:
-			return 1
-		}
-		return 0
-	})
-	return ordered
+	pods := slices.IndexFunc(kinds, func(k kind) bool { return k.name == Pods })
+	return slices.Concat(kinds[pods:pods+1], kinds[:pods], kinds[pods+1:])
 }
 
 func (k kind) list(ctx context.Context, client rest.Interface, namespace string, r *reader, at place) error {
