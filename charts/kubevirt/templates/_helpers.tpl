@@ -316,8 +316,9 @@ true
 {{- /* What is below a nano: 99 digits of an exponent, and 31 of a fraction. */}}
 {{- $digits = repeat (sub (add $exponent 139) (len $fraction) | int) "0" | printf "%0130d%s%s" 0 $digits }}
 {{- $below := regexFind ".{130}$" $digits }}
-{{- $nanos := include "cozy-kubevirt.multiply" (list (trimSuffix $below $digits) 1 (regexMatch "[1-9]" $below | ternary 1 0)) }}
-{{- $sortable := regexFind "[1-9].*" $nanos | printf "%03d%s" (len (regexFind "[1-9].*" $nanos)) }}
+{{- $whole := trimSuffix $below $digits | regexFind "[1-9].*" }}
+{{- $nanos := include "cozy-kubevirt.multiply" (list $whole 1 (regexMatch "[1-9]" $below | ternary 1 0)) | regexFind "[1-9].*" }}
+{{- $sortable := printf "%03d%s" (len $nanos) $nanos }}
 {{- $most := "0289223372036854775807000000000" }}
 {{- and (hasKey $binary $suffix) (gt $sortable $most) | ternary $most $sortable }}
 {{- end }}
