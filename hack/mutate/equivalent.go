@@ -26,6 +26,7 @@ type probe struct {
 	merged map[string]any
 	// sight is what the chart's schema says of them, empty if it accepts them.
 	sight string
+	reach reach
 }
 
 // outcome is what a rendering gives: files, or a refusal in words.
@@ -113,12 +114,13 @@ func newReferee(dir string, chart *render.Chart, cases []*unitCase) (*referee, e
 			r.named = append(r.named, probe{name: name + " on " + at, values: values, target: target})
 		}
 	}
-	if err := r.generate(targets); err != nil {
+	marked := marked(chart)
+	if err := r.generate(targets, marked); err != nil {
 		return nil, err
 	}
 	for _, probes := range [][]probe{r.ofCases, r.named} {
 		for i := range probes {
-			if err := probes[i].see(chart); err != nil {
+			if err := probes[i].see(chart, marked); err != nil {
 				return nil, err
 			}
 		}
@@ -126,20 +128,22 @@ func newReferee(dir string, chart *render.Chart, cases []*unitCase) (*referee, e
 	return r, nil
 }
 
-// see notes what the chart makes of a probe.
-func (p *probe) see(chart *render.Chart) (err error) {
+// see notes what the chart makes of a probe, and which lists of the marked chart it runs.
+func (p *probe) see(chart, marked *render.Chart) (err error) {
 	if p.merged, err = chart.Coalesce(p.values); err != nil {
 		return err
 	}
 	if p.sight = words(chart.Validate(p.merged)); p.sight != "" {
 		p.want = outcome{refusal: p.sight}
+		p.reach = reach{}
 	} else {
 		p.want = outcomeOf(chart.RenderAccepted(p.values, p.target))
+		p.reach = p.reachOf(marked)
 	}
 	return nil
 }
 
-func (r *referee) generate(targets []render.Target) error {
+func (r *referee) generate(targets []render.Target, marked *render.Chart) error {
 	if r.chart.Schema() == nil {
 		return nil
 	}
@@ -160,7 +164,7 @@ func (r *referee) generate(targets []render.Target) error {
 		if p.values, err = chartutil.ReadValues([]byte(text)); err != nil {
 			return err
 		}
-		if err := p.see(r.chart); err != nil {
+		if err := p.see(r.chart, marked); err != nil {
 			return err
 		}
 		p.name += " (" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") + ")"
@@ -179,6 +183,7 @@ func (r *referee) generate(targets []render.Target) error {
 		p.sight = words(r.chart.Validate(p.merged))
 		if p.sight == "" && len(r.made) < generatedValid+generatedOdd {
 			p.want = outcomeOf(r.chart.RenderAccepted(values, p.target))
+			p.reach = p.reachOf(marked)
 			r.made = append(r.made, p)
 		} else {
 			r.outside = append(r.outside, p)
@@ -233,9 +238,16 @@ func (r *referee) judge(file string, data []byte) (reason, witness string, err e
 	case strings.HasPrefix(file, "templates/"):
 		looked = append(looked, r.made)
 	}
+	lists := changedLists(file, r.chart.Data(file), data)
+	if !slices.ContainsFunc(r.ofCases, func(p probe) bool { return p.reach.runs(lists) }) {
+		return "", unrun, nil
+	}
 	tried := 0
 	for _, probes := range looked {
 		for _, p := range probes {
+			if !p.reach.runs(lists) {
+				continue
+			}
 			tried++
 			difference := p.difference(file, changed)
 			if difference == "" {
@@ -250,8 +262,11 @@ func (r *referee) judge(file string, data []byte) (reason, witness string, err e
 	if witness != "" {
 		return "", witness, nil
 	}
-	return fmt.Sprintf("the same bytes and the same refusals, in the same words, for %d inputs: the values sets for every target, the suites' inputs, generated ones", tried), "", nil
+	return fmt.Sprintf("the same bytes and the same refusals, in the same words, for the %d inputs that run it, of the values sets for every target, the suites and generated ones", tried), "", nil
 }
+
+// unrun is what shows a gap where there is no input to show it.
+const unrun = "since no case runs it"
 
 const otherWords = "refused in other words: "
 
@@ -292,23 +307,21 @@ func firstLine(text string) string {
 	return line
 }
 
-// sameTree says whether two templates are parsed into the same thing.
-func sameTree(before, after []byte) bool {
-	a, errA := trees(string(before))
-	b, errB := trees(string(after))
-	return errA == nil && errB == nil && maps.Equal(a, b)
+// topOfFile is the name of what a template holds outside of its defines.
+const topOfFile = "file"
+
+// parsed is a template by its defines.
+func parsed(source string) (map[string]*parse.Tree, error) {
+	set := map[string]*parse.Tree{}
+	tree := parse.New(topOfFile)
+	tree.Mode = parse.SkipFuncCheck
+	_, err := tree.Parse(source, "", "", set)
+	return set, err
 }
 
-func trees(source string) (map[string]string, error) {
-	set := map[string]*parse.Tree{}
-	tree := parse.New("file")
-	tree.Mode = parse.SkipFuncCheck
-	if _, err := tree.Parse(source, "", "", set); err != nil {
-		return nil, err
-	}
-	texts := map[string]string{}
-	for name, tree := range set {
-		texts[name] = tree.Root.String()
-	}
-	return texts, nil
+// sameTree says whether two templates are parsed into the same thing.
+func sameTree(before, after []byte) bool {
+	a, errA := parsed(string(before))
+	b, errB := parsed(string(after))
+	return errA == nil && errB == nil && maps.EqualFunc(a, b, func(x, y *parse.Tree) bool { return x.Root.String() == y.Root.String() })
 }

@@ -41,10 +41,10 @@ two mistakes that hide each other are not found. Suites that a chart renders (he
 are not run.
 
 A survivor is equivalent, and not counted, if nothing can notice it: it is the same template once parsed; or
-every values set of ci/ (without ci/: every values file of the suites) renders the same bytes under Kubernetes
+the suites run it, and every values set of ci/ (without ci/: every values file of the suites) renders the same bytes under Kubernetes
 1.34.2 and 1.35.0 with every set of API versions that a case names, and the inputs of the suites and those
-generated from the schema are rendered or refused alike. So what no such input reaches is called equivalent
-too: -v lists all of them with the reason, and the list is worth a look. There is no ignore list.
+generated from the schema are rendered or refused alike. -v lists all of them with the reason, and the list is
+worth a look. There is no ignore list. A line of a template that no case runs is a gap.
 
 Exit status: 0 if every change was noticed, 1 if one survived, 2 if the suites are missing or fail anyway.
 

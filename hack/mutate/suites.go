@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/helm-unittest/helm-unittest/pkg/unittest/snapshot"
 	"github.com/helm-unittest/helm-unittest/pkg/unittest/valueutils"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	"sigs.k8s.io/yaml"
 
 	"cozy-kubevirt/hack/internal/render"
@@ -140,14 +142,28 @@ func (c *unitCase) probe() (probe, error) {
 			KubeVersion: fmt.Sprintf("v%s.%s.0", cmp.Or(job.Capabilities.MajorVersion, defaults.KubeVersion.Major), cmp.Or(job.Capabilities.MinorVersion, defaults.KubeVersion.Minor)),
 			APIVersions: job.Capabilities.APIVersions, OnlyAPIVersions: true,
 			Release:      release,
+			Cluster:      c.cluster(),
 			ChartVersion: cmp.Or(job.Chart.Version, c.suite.Chart.Version),
 			AppVersion:   cmp.Or(job.Chart.AppVersion, c.suite.Chart.AppVersion),
 		},
 	}, nil
 }
 
+// cluster is what the case lets lookup find, nil if it names no object: as helm-unittest puts it together.
+func (c *unitCase) cluster() engine.ClientProvider {
+	objects := slices.Concat(c.job.KubernetesProvider.Objects, c.suite.KubernetesProvider.Objects)
+	if len(objects) == 0 {
+		return nil
+	}
+	scheme := maps.Clone(c.job.KubernetesProvider.Scheme)
+	if scheme == nil {
+		scheme = map[string]unittest.KubernetesFakeKindProps{}
+	}
+	maps.Copy(scheme, c.suite.KubernetesProvider.Scheme)
+	return &unittest.KubernetesFakeClientProvider{Scheme: scheme, Objects: objects}
+}
+
 // opaque says whether a case looks at more than what Helm renders from its input.
 func (c *unitCase) opaque() bool {
-	return len(c.job.KubernetesProvider.Objects)+len(c.suite.KubernetesProvider.Objects) > 0 ||
-		c.job.PostRendererConfig.Cmd != "" || c.suite.PostRendererConfig.Cmd != ""
+	return c.job.PostRendererConfig.Cmd != "" || c.suite.PostRendererConfig.Cmd != ""
 }

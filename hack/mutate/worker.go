@@ -84,10 +84,11 @@ func newWorker(dir, suites string) (*worker, error) {
 		return nil, err
 	}
 	w := &worker{chart: chart}
+	marked := marked(chart)
 	for _, c := range cases {
 		p, err := c.probe()
 		if err == nil {
-			err = p.see(chart)
+			err = p.see(chart, marked)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name(), err)
@@ -104,16 +105,20 @@ func (w *worker) verdict(file string, data []byte) verdict {
 		return verdict{Killer: "Helm: " + firstLine(err.Error()), Unparsable: true}
 	}
 	if strings.HasPrefix(file, "templates/") {
-		if _, err := trees(string(data)); err != nil {
+		if _, err := parsed(string(data)); err != nil {
 			return verdict{Killer: "Helm: " + firstLine(err.Error()), Unparsable: true}
 		}
 		if sameTree(w.chart.Data(file), data) {
 			return verdict{Equivalent: "the same template once parsed: only a comment, or blanks that are trimmed"}
 		}
 	}
+	lists := changedLists(file, w.chart.Data(file), data)
 	witness := ""
 	for i, c := range w.cases {
 		// A case whose input is treated as before has nothing to notice.
+		if !c.reach.runs(lists) && !c.opaque() {
+			continue
+		}
 		difference := c.difference(file, changed)
 		if difference == "" && !c.opaque() {
 			continue

@@ -144,6 +144,8 @@ type Target struct {
 	OnlyAPIVersions bool
 	// Release is Namespace's first installation if it has no name.
 	Release chartutil.ReleaseOptions
+	// Cluster is what lookup asks, which finds nothing if it is nil.
+	Cluster engine.ClientProvider
 	// ChartVersion and AppVersion replace those of Chart.yaml unless empty.
 	ChartVersion, AppVersion string
 }
@@ -204,6 +206,9 @@ func (c *Chart) render(helm *chart.Chart, values map[string]any, target Target, 
 	top, err := chartutil.ToRenderValuesWithSchemaValidation(helm, values, release, capabilities, judged)
 	if err != nil {
 		return nil, err
+	}
+	if target.Cluster != nil {
+		return engine.RenderWithClientProvider(helm, top, target.Cluster)
 	}
 	return engine.Render(helm, top)
 }
