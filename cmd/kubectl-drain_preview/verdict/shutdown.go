@@ -35,7 +35,7 @@ func afterShutdown(s Situation) (Outcome, string) {
 	switch strategy {
 	case v1.RunStrategyAlways:
 		return Restarts, ""
-	case v1.RunStrategyRerunOnFailure: // vm.go:1031-1081
+	case v1.RunStrategyRerunOnFailure: // vm.go:1039-1086
 		switch {
 		case deleted && asked:
 			return Restarts, "a start has been asked for"
@@ -45,12 +45,12 @@ func afterShutdown(s Situation) (Outcome, string) {
 			return Restarts, "a VMI that has not run yet ends as Failed"
 		}
 		return StaysOffIfClean, "if its guest shuts down cleanly"
-	case v1.RunStrategyManual: // vm.go:1083-1109
+	case v1.RunStrategyManual: // vm.go:1088-1113
 		if deleted && asked {
 			return Restarts, "a start has been asked for"
 		}
 		return StaysOff, "runStrategy Manual"
-	case v1.RunStrategyOnce, v1.RunStrategyWaitAsReceiver: // vm.go:1136-1172
+	case v1.RunStrategyOnce, v1.RunStrategyWaitAsReceiver: // vm.go:1140-1174
 		if deleted {
 			return Restarts, fmt.Sprintf("runStrategy %s starts another in place of a VMI that was deleted", strategy)
 		}
