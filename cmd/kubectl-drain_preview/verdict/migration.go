@@ -44,7 +44,7 @@ func moves(p Platform, s Situation, evacuation bool) Drained {
 		return blocks(ByLimit, "parallelOutboundMigrationsPerNode is %d, so no migration ever starts", p.Outbound)
 	case under != nil && hasCondition(under, v1.VirtualMachineInstanceMigrationRejectedByResourceQuota) && target == nil: // migration.go:766-772
 		return blocks(ByQuota, "a ResourceQuota refuses the target of its migration %s", under.Name)
-	case len(s.VMI.Spec.UtilityVolumes) > 0 && (under == nil || target == nil): // migration.go:1665-1715
+	case len(s.VMI.Spec.UtilityVolumes) > 0 && !begun(under): // migration.go:1665-1715
 		return blocks(ByVolume, "a migration waits until its utility volume %s is detached", s.VMI.Spec.UtilityVolumes[0].Name)
 	case under != nil && target != nil && unschedulable(target): // migration.go:1501-1516
 		return blocks(ByTarget, "the target of its migration, %s, is unschedulable%s", target.Name, saying(target))
@@ -62,7 +62,7 @@ func moves(p Platform, s Situation, evacuation bool) Drained {
 		return blocks(ByMigration, "its status says since %s that it migrates, and no migration of it is there; while it says so, no other is made",
 			s.VMI.Status.MigrationState.StartTimestamp.UTC().Format(time.RFC3339))
 	case under != nil && target != nil:
-		return Drained{Migrates, "a migration is under way", Ends, NoCause}
+		return Drained{Migrates, cmp.Or(s.backupInTheWay(under, evacuation), "a migration is under way"), Ends, NoCause}
 	case s.Migrated.Bound != "":
 		return blocks(ByPlace, "it can migrate, but nowhere: %s", s.Migrated.Bound)
 	case s.Unknown.Migrations != "":
@@ -76,14 +76,11 @@ func moves(p Platform, s Situation, evacuation bool) Drained {
 
 // finds is for a VMI whose migration can start: whether its target finds a place.
 func (s Situation) finds(p Platform, under *v1.VirtualMachineInstanceMigration, evacuation bool) Drained {
-	why := ""
-	switch backup := backupOf(s.VMI); {
+	why := s.backupInTheWay(under, evacuation)
+	switch {
 	case s.Migrated.Unknown != "":
 		return unknown("whether another node takes it: " + s.Migrated.Unknown)
-	case backup != "" && s.abortsBackup(under, evacuation): // migration.go:1581-1633
-		why = fmt.Sprintf("its migration aborts its backup %s", backup)
-	case backup != "":
-		why = fmt.Sprintf("its migration waits for its backup %s to end", backup)
+	case why != "":
 	case under != nil:
 		why = "a migration is under way"
 	case p.empties(s):
@@ -104,6 +101,24 @@ func (p Platform) empties(s Situation) bool {
 		})
 	}
 	return false
+}
+
+// begun says whether a migration is past the phase in which a backup or a utility volume holds it, target or not
+// (migration.go:747-756).
+func begun(migration *v1.VirtualMachineInstanceMigration) bool {
+	return migration != nil && migration.Status.Phase != v1.MigrationPhaseUnset && migration.Status.Phase != v1.MigrationPending
+}
+
+// backupInTheWay is what a migration that has not begun does about the VMI's backup (migration.go:1581-1633), or "".
+func (s Situation) backupInTheWay(under *v1.VirtualMachineInstanceMigration, evacuation bool) string {
+	backup := backupOf(s.VMI)
+	switch {
+	case backup == "" || begun(under):
+		return ""
+	case s.abortsBackup(under, evacuation):
+		return fmt.Sprintf("its migration aborts its backup %s", backup)
+	}
+	return fmt.Sprintf("its migration waits for its backup %s to end", backup)
 }
 
 // homeReady says whether the kubelet of the node that the VMI runs on is there, as far as it is known.

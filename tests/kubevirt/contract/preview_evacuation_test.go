@@ -22,7 +22,6 @@ import (
 	"kubevirt.io/kubevirt/pkg/virt-controller/watch/drain/evacuation"
 
 	preview "cozy-kubevirt/cmd/kubectl-drain_preview/verdict"
-
 )
 
 // evacuated is a VMI that runs on a node, with all that the evacuation controller looks at.
@@ -70,26 +69,31 @@ func (e *evacuated) situation() preview.Situation {
 // drained is how many migrations KubeVirt creates once kubectl drain has asked for the eviction of the VMI's launcher.
 func (e *evacuated) drained(t *testing.T, config *virtconfig.ClusterConfig) int {
 	t.Helper()
+	return len(e.evacuate(t, config, askAbout(t, config, e.vmi.DeepCopy(), situation{pod: source, asker: drain}).after))
+}
+
+// evacuate is what the evacuation controller creates for the VMI as it is now.
+func (e *evacuated) evacuate(t *testing.T, config *virtconfig.ClusterConfig, vmi *v1.VirtualMachineInstance) []v1.VirtualMachineInstanceMigration {
+	t.Helper()
 	c := &client{virt: virtfake.NewSimpleClientset()}
 	vmis, pods, nodes := newInformer(controller.GetVMIInformerIndexers()), newInformer(), newInformer()
 	migrations := newInformer(controller.GetVirtualMachineInstanceMigrationInformerIndexers())
 	evacuates, err := evacuation.NewEvacuationController(vmis, migrations, nodes, pods, &record.FakeRecorder{}, c, config)
 	require.NoError(t, err)
 	defer evacuates.Queue.ShutDown()
-	after := askAbout(t, config, e.vmi.DeepCopy(), situation{pod: source, asker: drain}).after
 	for _, migration := range e.migrations {
 		migrations.add(t, migration)
 	}
 	for _, launcher := range e.launchers {
 		pods.add(t, launcher)
 	}
-	vmis.add(t, after)
+	vmis.add(t, vmi)
 	nodes.add(t, e.node)
 	require.Equal(t, 1, evacuates.Queue.Len(), "the node is looked at once")
 	require.True(t, evacuates.Execute())
-	created, err := c.VirtualMachineInstanceMigration(e.vmi.Namespace).List(t.Context(), metav1.ListOptions{})
+	created, err := c.VirtualMachineInstanceMigration(vmi.Namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	return len(created.Items)
+	return created.Items
 }
 
 // The dimensions of a VMI that is drained, beside the strategy that it carries and whether it can migrate.

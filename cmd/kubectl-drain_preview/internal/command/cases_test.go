@@ -290,6 +290,26 @@ var kindsOfCase = map[string]map[string]caseOf{
 			set(w.vmi, "status|migrationState", object(`{startTimestamp: "2026-05-01T10:00:00Z"}`))
 		}, "blocks", waits, "says since 2026-05-01T10:00:00Z"},
 		"a utility volume is there": {func(w *world) { set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)}) }, "blocks", waits, "utility volume backup"},
+		"a utility volume is there, and so is a target": {func(w *world) {
+			set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)})
+			w.more = append(w.more, migrationOf("Pending", ""))
+			w.target(`{phase: Running}`)
+		}, "blocks", waits, "utility volume backup"},
+		"a utility volume came too late": {func(w *world) {
+			set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)})
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
+		"a backup is waited for, though a target is there": {func(w *world) {
+			set(w.vmi, "status|changedBlockTracking", object(`{state: Enabled, backupStatus: {backupName: nightly}}`))
+			w.more = append(w.more, migrationOf("Pending", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "waits for its backup nightly"},
+		"a backup came too late": {func(w *world) {
+			set(w.vmi, "status|changedBlockTracking", object(`{state: Enabled, backupStatus: {backupName: nightly}}`))
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
 		"none may run": {func(w *world) {
 			set(w.kubevirt, "spec|configuration|migrations", fields{"parallelMigrationsPerCluster": 0})
 		}, "blocks", waits, "parallelMigrationsPerCluster is 0"},
