@@ -342,3 +342,44 @@ func TestPreviewAgreesWithTheMigrationControllerOnAnUpgrade(t *testing.T) {
 		count("previewed migrations in an upgrade", 1)
 	}
 }
+
+// The first refusal by a quota cannot be foreseen; KubeVirt notes it on the migration, where the preview reads it.
+func TestPreviewSeesThatAQuotaHasRefusedATarget(t *testing.T) {
+	m := put(t, []string{"a migration that is yet to begin"})
+	m.quota = true
+	got := m.drained()
+	require.False(t, got.goes)
+	m.migrations = []*v1.VirtualMachineInstanceMigration{got.left}
+	predicted := preview.Drain(preview.NewPlatform(m.cr), m.situation())
+	assert.Equal(t, preview.Blocks, predicted.Outcome, predicted.Why)
+	assert.Equal(t, preview.ByQuota, predicted.Cause)
+}
+
+// A migration that failed is tried again after a pause, so that a drain just then does not get on; that it fails again
+// cannot be known.
+func TestPreviewDoesNotPromiseAMigrationAfterOneThatFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase  v1.VirtualMachineInstanceMigrationPhase
+		ago    time.Duration
+		goes   bool
+		claims preview.Outcome
+	}{
+		"it has just failed":       {v1.MigrationFailed, time.Second, false, preview.Unknown},
+		"it failed a while ago":    {v1.MigrationFailed, time.Hour, true, preview.Unknown},
+		"it has just succeeded":    {v1.MigrationSucceeded, time.Second, true, preview.Migrates},
+		"it succeeded a while ago": {v1.MigrationSucceeded, time.Hour, true, preview.Migrates},
+	} {
+		m := newMoving(t)
+		past := known(&v1.VirtualMachineInstanceMigration{Spec: v1.VirtualMachineInstanceMigrationSpec{VMIName: vmiName}})
+		past.Name, past.UID = "past", "uid-of-the-past"
+		past.Annotations[v1.EvacuationMigrationAnnotation] = here
+		ended := metav1.NewTime(time.Now().Add(-c.ago))
+		past.CreationTimestamp = metav1.NewTime(ended.Add(-time.Minute))
+		past.Status.Phase = c.phase
+		past.Status.PhaseTransitionTimestamps = []v1.VirtualMachineInstanceMigrationPhaseTransitionTimestamp{{Phase: c.phase, PhaseTransitionTimestamp: ended}}
+		m.migrations = []*v1.VirtualMachineInstanceMigration{past}
+		predicted := preview.Drain(preview.NewPlatform(m.cr), m.situation())
+		assert.Equal(t, c.claims, predicted.Outcome, "%s: %s", name, predicted.Why)
+		assert.Equal(t, c.goes, m.drained().goes, name)
+	}
+}
