@@ -112,6 +112,8 @@ func (m *moving) limits() *v1.MigrationConfiguration {
 	return m.cr.Spec.Configuration.MigrationConfiguration
 }
 
+const critical = "a migration that waits for no backup"
+
 // obstacles are what may stand in a migration's way, each with the cause that the preview calls it by; NoCause does not
 // hold it up.
 var obstacles = map[string]struct {
@@ -144,7 +146,11 @@ var obstacles = map[string]struct {
 		m.underWay().Status.Phase = v1.MigrationPending
 	}, preview.NoCause},
 	"a migration that is yet to begin": {func(m *moving) { m.underWay() }, preview.NoCause},
-	"the drain taint":                  {func(m *moving) { m.taint("kubevirt.io/drain", k8sv1.TaintEffectNoSchedule) }, preview.NoCause},
+	critical: {func(m *moving) {
+		priority := v1.PrioritySystemCritical
+		m.underWay().Spec.Priority = &priority
+	}, preview.NoCause},
+	"the drain taint": {func(m *moving) { m.taint("kubevirt.io/drain", k8sv1.TaintEffectNoSchedule) }, preview.NoCause},
 	"a backup": {func(m *moving) {
 		m.evacuated.vmi.Status.ChangedBlockTracking = &v1.ChangedBlockTrackingStatus{BackupStatus: &v1.VirtualMachineInstanceBackupStatus{BackupName: "nightly"}}
 	}, preview.NoCause},
@@ -281,9 +287,8 @@ func TestPreviewAgreesWithTheMigrationController(t *testing.T) {
 		if !oneTarget(names) {
 			continue
 		}
-		agreesOnTheMigration(t, names, func(m *moving) (preview.Outcome, preview.Cause, string, reached) {
-			predicted := preview.Drain(preview.NewPlatform(m.cr), m.situation())
-			return predicted.Outcome, predicted.Cause, predicted.Why, m.drained()
+		agreesOnTheMigration(t, names, func(m *moving) (preview.Drained, reached) {
+			return preview.Drain(preview.NewPlatform(m.cr), m.situation()), m.drained()
 		})
 		count("previewed migrations", 1)
 	}
@@ -300,28 +305,32 @@ func oneTarget(names []string) bool {
 }
 
 // agreesOnTheMigration takes away what the preview names, one after the other, until the VMI migrates.
-func agreesOnTheMigration(t *testing.T, names []string, ask func(*moving) (preview.Outcome, preview.Cause, string, reached)) {
+func agreesOnTheMigration(t *testing.T, names []string, ask func(*moving) (preview.Drained, reached)) {
 	t.Helper()
 	for {
-		m := put(t, names)
-		outcome, cause, why, got := ask(m)
-		migrates := outcome == preview.Migrates
-		if migrates && slices.Contains(names, "a backup") && !got.goes {
-			assert.Equal(t, strings.Contains(why, "aborts its backup"), got.aborted, "%q: %v", why, names)
-			assert.True(t, got.aborted || strings.Contains(why, "waits for its backup"), "%q: %v", why, names)
+		predicted, got := ask(put(t, names))
+		why := predicted.Why
+		held := preview.Drained{Outcome: preview.Blocks, Why: why, End: preview.Waits, Cause: predicted.Cause}
+		goes := preview.Drained{Outcome: preview.Migrates, Why: why, End: preview.Ends}
+		if predicted == goes && slices.Contains(names, "a backup") && !got.goes {
+			aborts := strings.Contains(why, "aborts its backup")
+			assert.True(t, aborts || strings.Contains(why, "waits for its backup"), "%q: %v", why, names)
+			assert.Equal(t, aborts && (hasMigrationPriorities || slices.Contains(names, critical)), got.aborted, "%q: %v", why, names)
 			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "a backup" })
 			continue // it has ended
 		}
-		if migrates != got.goes {
-			t.Errorf("the preview says %q (%s), and with KubeVirt %s: %v", outcome, why, got.why, names)
+		if want := map[bool]preview.Drained{true: goes, false: held}[got.goes]; predicted != want {
+			t.Errorf("the preview says %v, and with KubeVirt %s: %v", predicted, got.why, names)
 			return
 		}
-		if migrates {
+		if got.goes {
 			return
 		}
-		at := slices.IndexFunc(names, func(name string) bool { return obstacles[name].cause == cause && cause != preview.NoCause })
+		at := slices.IndexFunc(names, func(name string) bool {
+			return obstacles[name].cause == predicted.Cause && predicted.Cause != preview.NoCause
+		})
 		if at < 0 {
-			t.Errorf("the preview names %q (%s), and there is no such thing: %v", cause, why, names)
+			t.Errorf("the preview names %q (%s), and there is no such thing: %v", predicted.Cause, why, names)
 			return
 		}
 		names = slices.Delete(slices.Clone(names), at, at+1)
@@ -334,10 +343,14 @@ func TestPreviewAgreesWithTheMigrationControllerOnAnUpgrade(t *testing.T) {
 		if !oneTarget(names) {
 			continue
 		}
-		agreesOnTheMigration(t, names, func(m *moving) (preview.Outcome, preview.Cause, string, reached) {
+		agreesOnTheMigration(t, names, func(m *moving) (preview.Drained, reached) {
 			predicted := preview.Upgrade(preview.NewPlatform(m.cr), m.situation())
-			cause := preview.Drain(preview.NewPlatform(m.cr), m.situation()).Cause // an upgrade says no cause, but why
-			return predicted.Outcome, cause, predicted.Why, m.upgraded()
+			// An upgrade says why, and no cause: a drain's is what to take away next.
+			d := preview.Drained{Outcome: predicted.Outcome, Why: predicted.Why, End: preview.Ends}
+			if predicted.Outcome == preview.Refused {
+				d.Outcome, d.End, d.Cause = preview.Blocks, preview.Waits, preview.Drain(preview.NewPlatform(m.cr), m.situation()).Cause
+			}
+			return d, m.upgraded()
 		})
 		count("previewed migrations in an upgrade", 1)
 	}
