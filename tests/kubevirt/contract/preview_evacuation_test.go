@@ -250,3 +250,27 @@ func TestPreviewKnowsTheDrainTaintOfTheCR(t *testing.T) {
 		agreesOnTheDrain(t, tainted, e, config, platform)
 	}
 }
+
+// A target cannot be evicted while its VMI is on its way; what the preview says of it is what comes of it afterwards.
+func TestPreviewOfATargetIsWhatComesOfItOnceItHasArrived(t *testing.T) {
+	for cr, vmis := range carriers(t, rendered(t)) {
+		config, platform := clusterConfig(t, cr), preview.NewPlatform(cr)
+		for _, vmi := range vmis {
+			for tainted, taint := range taints {
+				arrived := newEvacuated(vmi)
+				freed[preview.ByStrategy](arrived) // it can migrate
+				taint(arrived)
+				leaving := &evacuated{vmi: arrived.vmi.DeepCopy(), node: arrived.node, launchers: arrived.launchers}
+				leaving.vmi.Status.NodeName, leaving.vmi.Status.EvacuationNodeName = there, there
+				leaving.migration(v1.MigrationScheduling)
+				leaving.launchers[0].Labels[v1.MigrationJobLabel] = string(leaving.migrations[0].UID)
+				leaving.launcher(there)
+
+				predicted := preview.Drain(platform, leaving.situation())
+				assert.NotEqual(t, preview.Unknown, predicted.Outcome)
+				assert.Equal(t, arrived.drained(t, config) > 0, predicted.Outcome == preview.Migrates, "%s: %v", tainted, predicted)
+				count("previewed arrivals", 1)
+			}
+		}
+	}
+}
