@@ -50,7 +50,7 @@ func moves(p Platform, s Situation, evacuation bool) Drained {
 		return blocks(ByTarget, "the target of its migration, %s, is unschedulable%s", target.Name, saying(target))
 	case under != nil && target != nil && pending(target):
 		return starting(s, target)
-	case len(s.Launchers) > 1 && (under == nil || target == nil): // evacuation.go:466-469, migration.go:1355-1359
+	case len(s.Launchers) > 1 && (under == nil || target == nil): // evacuation.go:466-469, migration.go:1354-1358
 		second := s.second()
 		if second.DeletionTimestamp != nil {
 			return blocks(ByLeftover, "no migration is made while its other launcher, %s, is terminating", second.Name)
@@ -58,7 +58,7 @@ func moves(p Platform, s Situation, evacuation bool) Drained {
 		return blocks(ByLeftover, "no migration is made while it has a second launcher, %s", second.Name)
 	case running && under == nil && cmp.Or(s.Unknown.Migrations, unread) != "":
 		return unknown(cmp.Or(s.Unknown.Migrations, unread))
-	case running && under == nil && !p.empties(s): // evacuation.go:326-333, workload-updater.go:407-413
+	case running && under == nil && !p.empties(s): // evacuation.go:326-333, workload-updater.go:411-415
 		return blocks(ByMigration, "its status says since %s that it migrates, and no migration of it is there; while it says so, no other is made",
 			s.VMI.Status.MigrationState.StartTimestamp.UTC().Format(time.RFC3339))
 	case under != nil && target != nil:
@@ -92,7 +92,7 @@ func (s Situation) finds(p Platform, under *v1.VirtualMachineInstanceMigration, 
 }
 
 // empties says whether KubeVirt evacuates the VMI because its node has the taint of an older way to drain. It then asks
-// neither for a mark nor for a migration that the VMI's status tells of (evacuation.go:416-424, 445-453).
+// neither for a mark nor for a migration that the VMI's status tells of (evacuation.go:416-424, 451-453).
 func (p Platform) empties(s Situation) bool {
 	switch p.Carried(s.VMI) {
 	case v1.EvictionStrategyLiveMigrate, v1.EvictionStrategyLiveMigrateIfPossible:
@@ -104,7 +104,7 @@ func (p Platform) empties(s Situation) bool {
 }
 
 // begun says whether a migration is past the phase in which a backup or a utility volume holds it, target or not
-// (migration.go:747-756).
+// (migration.go:749-756).
 func begun(migration *v1.VirtualMachineInstanceMigration) bool {
 	return migration != nil && migration.Status.Phase != v1.MigrationPhaseUnset && migration.Status.Phase != v1.MigrationPending
 }

@@ -76,7 +76,7 @@ func startAsked(vm *v1.VirtualMachine) bool {
 
 // hasToBeRecovered says why the VM's next VMI would not start from the volumes that it runs on: while they are migrated, its
 // template names the new ones, which are not complete, and a VM whose volume migration was broken off is not started
-// (vm.go:1268-1271, 1600-1650).
+// (vm.go:1268-1271, 1605-1655).
 func hasToBeRecovered(s Situation) string {
 	for _, condition := range s.VM.Status.Conditions {
 		if condition.Type == v1.VirtualMachineManualRecoveryRequired && condition.Status == corev1.ConditionTrue {
@@ -107,7 +107,7 @@ func withoutVM(s Situation) (Outcome, string) {
 }
 
 // beforeRunning says whether the guest has not started. Such a VMI fails when its pod goes
-// (pkg/virt-controller/watch/vmi/lifecycle.go:352-353, 440-456 and 516-529).
+// (pkg/virt-controller/watch/vmi/lifecycle.go:352-353, 442-458 and 516-529).
 func beforeRunning(vmi *v1.VirtualMachineInstance) bool {
 	switch vmi.Status.Phase {
 	case v1.VmPhaseUnset, v1.Pending, v1.Scheduling, v1.Scheduled:

@@ -27,7 +27,7 @@ func Upgrade(p Platform, s Situation) Upgraded {
 		return Upgraded{Unknown, fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(vmi)), false}
 	case (p.LiveMigrates || s.migrating()) && vmi.IsMigratable():
 		return moved(p, s, false)
-	case s.migrating(): // workload-updater.go:407-415
+	case s.migrating(): // workload-updater.go:411-415
 		return Upgraded{Refused, "a migration of it has not ended, and it is left alone until it has", false}
 	case p.LiveMigrates && len(vmi.Status.MigratedVolumes) > 0:
 		return Upgraded{Unknown, "its volumes are being migrated, and it with them if they can be", false}
