@@ -39,7 +39,7 @@ func Drain(p Platform, s Situation) Drained {
 	case p.Carried(s.VMI) == v1.EvictionStrategyExternal:
 		return leftToOwner(s)
 	}
-	return evacuated(p, s)
+	return moves(p, s, true)
 }
 
 func unknown(why string) Drained { return Drained{Unknown, why, NoTell, ByGap} }
@@ -121,23 +121,10 @@ func stuck(s Situation) Drained {
 	return Drained{Blocks, "it carries LiveMigrate and cannot migrate", Waits, ByStrategy}
 }
 
-// evacuated is for a VMI that KubeVirt moves away by a migration.
-func evacuated(p Platform, s Situation) Drained {
-	// A mark for another node is of an evacuation that is over: it answers each eviction, and nobody acts on it
-	// (pkg/virt-controller/watch/drain/evacuation/evacuation.go:326-333, 412-414).
-	if mark := s.VMI.Status.EvacuationNodeName; mark != "" && mark != s.VMI.Status.NodeName {
-		return Drained{Blocks, "it is still marked for an evacuation from " + mark, Waits, ByStaleMark}
-	}
-	if ready, _ := s.nodeReady(); !ready {
-		return Drained{Blocks, "its node is not ready: nothing migrates from it, and nothing ends its launcher there", Waits, ByNode}
-	}
-	return moves(p, s, true)
-}
-
 // arriving is for a VMI that a migration brings to the node: what a drain does to it once it is there. Until then its
 // target cannot be evicted (pod-eviction-admitter.go:169-171).
 func arriving(p Platform, s Situation) Drained {
-	if Ended(s.Launcher) || s.migration() == nil && len(s.Launchers) > 1 {
+	if s.migration() == nil && len(s.Launchers) > 1 {
 		return Drained{Nothing, "a launcher of it is left here that no migration brings; no eviction of it is let through while it is there", Waits, ByLeftover}
 	}
 	if stays := moves(p, s, false); stays.End == Waits && stays.Cause != ByPlace {

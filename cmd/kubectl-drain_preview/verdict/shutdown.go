@@ -35,7 +35,7 @@ func afterShutdown(s Situation) (Outcome, string) {
 	switch strategy {
 	case v1.RunStrategyAlways:
 		return Restarts, ""
-	case v1.RunStrategyRerunOnFailure: // vm.go:1031-1081
+	case v1.RunStrategyRerunOnFailure: // vm.go:1039-1086
 		switch {
 		case deleted && asked:
 			return Restarts, "a start has been asked for"
@@ -45,12 +45,12 @@ func afterShutdown(s Situation) (Outcome, string) {
 			return Restarts, "a VMI that has not run yet ends as Failed"
 		}
 		return StaysOffIfClean, "if its guest shuts down cleanly"
-	case v1.RunStrategyManual: // vm.go:1083-1109
+	case v1.RunStrategyManual: // vm.go:1088-1113
 		if deleted && asked {
 			return Restarts, "a start has been asked for"
 		}
 		return StaysOff, "runStrategy Manual"
-	case v1.RunStrategyOnce, v1.RunStrategyWaitAsReceiver: // vm.go:1136-1172
+	case v1.RunStrategyOnce, v1.RunStrategyWaitAsReceiver: // vm.go:1140-1174
 		if deleted {
 			return Restarts, fmt.Sprintf("runStrategy %s starts another in place of a VMI that was deleted", strategy)
 		}
@@ -76,7 +76,7 @@ func startAsked(vm *v1.VirtualMachine) bool {
 
 // hasToBeRecovered says why the VM's next VMI would not start from the volumes that it runs on: while they are migrated, its
 // template names the new ones, which are not complete, and a VM whose volume migration was broken off is not started
-// (vm.go:1268-1271, 1600-1650).
+// (vm.go:1268-1271, 1605-1655).
 func hasToBeRecovered(s Situation) string {
 	for _, condition := range s.VM.Status.Conditions {
 		if condition.Type == v1.VirtualMachineManualRecoveryRequired && condition.Status == corev1.ConditionTrue {
@@ -107,7 +107,7 @@ func withoutVM(s Situation) (Outcome, string) {
 }
 
 // beforeRunning says whether the guest has not started. Such a VMI fails when its pod goes
-// (pkg/virt-controller/watch/vmi/lifecycle.go:352-353, 440-456 and 516-529).
+// (pkg/virt-controller/watch/vmi/lifecycle.go:352-353, 442-458 and 516-529).
 func beforeRunning(vmi *v1.VirtualMachineInstance) bool {
 	switch vmi.Status.Phase {
 	case v1.VmPhaseUnset, v1.Pending, v1.Scheduling, v1.Scheduled:

@@ -20,6 +20,7 @@ type Platform struct {
 	BatchInterval time.Duration       // from the start of one batch to the start of the next
 	Migrations    int                 // that run at once in the whole cluster
 	Outbound      int                 // migrations that run at once from a node
+	DrainTaint    string              // nodeDrainTaintKey: KubeVirt evacuates a node that carries it
 	Unknown       string              // why the CR could not be read, if so
 }
 
@@ -29,14 +30,15 @@ const (
 	defaultBatchSize     = 10                      // pkg/virt-controller/watch/workload-updater/workload-updater.go:61
 	defaultBatchInterval = time.Minute             // workload-updater.go:60
 	defaultMigrations    = 5                       // pkg/virt-config/virt-config.go:45
-	defaultOutbound      = 2                       // pkg/virt-config/virt-config.go:46
+	defaultOutbound      = 2                       // pkg/virt-config/virt-config.go:44
+	defaultDrainTaint    = "kubevirt.io/drain"     // pkg/virt-config/configuration.go:41
 )
 
 // NewPlatform reads a KubeVirt CR.
 func NewPlatform(cr *v1.KubeVirt) Platform {
 	p := Platform{
 		Strategy: defaultStrategy, BatchSize: defaultBatchSize, BatchInterval: defaultBatchInterval, Migrations: defaultMigrations,
-		Outbound: defaultOutbound,
+		Outbound: defaultOutbound, DrainTaint: defaultDrainTaint,
 	}
 	if strategy := cr.Spec.Configuration.EvictionStrategy; strategy != nil {
 		p.Strategy = *strategy
@@ -47,6 +49,9 @@ func NewPlatform(cr *v1.KubeVirt) Platform {
 		}
 		if migrations.ParallelOutboundMigrationsPerNode != nil {
 			p.Outbound = int(*migrations.ParallelOutboundMigrationsPerNode)
+		}
+		if migrations.NodeDrainTaintKey != nil {
+			p.DrainTaint = *migrations.NodeDrainTaintKey
 		}
 	}
 	updates := cr.Spec.WorkloadUpdateStrategy

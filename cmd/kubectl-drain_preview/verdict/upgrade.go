@@ -25,8 +25,10 @@ func Upgrade(p Platform, s Situation) Upgraded {
 		return Upgraded{Nothing, "the CR has no workloadUpdateMethods, so it stays on the old launcher", false}
 	case !vmi.IsRunning():
 		return Upgraded{Unknown, fmt.Sprintf("it is %s; whether it can migrate is known once it runs", phase(vmi)), false}
-	case p.LiveMigrates && vmi.IsMigratable():
+	case (p.LiveMigrates || s.migrating()) && vmi.IsMigratable():
 		return moved(p, s, false)
+	case s.migrating(): // workload-updater.go:411-415
+		return Upgraded{Refused, "a migration of it has not ended, and it is left alone until it has", false}
 	case p.LiveMigrates && len(vmi.Status.MigratedVolumes) > 0:
 		return Upgraded{Unknown, "its volumes are being migrated, and it with them if they can be", false}
 	case !p.Evicts:
@@ -42,7 +44,8 @@ func evicted(p Platform, s Situation) Upgraded {
 	if s.Unknown.Pods != "" {
 		return Upgraded{Unknown, s.Unknown.Pods, true}
 	}
-	if s.Launcher == nil {
+	// The updater asks for the launcher on the VMI's own node (CurrentVMIPod, pkg/controller/controller.go:323-358).
+	if s.Launcher == nil || s.Launcher.Spec.NodeName != s.VMI.Status.NodeName {
 		return Upgraded{Nothing, "it has no launcher", false}
 	}
 	switch Evict(p, s.VMI, s.Launcher).Hold {
@@ -53,6 +56,9 @@ func evicted(p Platform, s Situation) Upgraded {
 			return Upgraded{OwnerDecides, "External: it is marked, and stays on the old launcher until its owner acts", true}
 		}
 		return moved(p, s, true) // the eviction marks it, and the evacuation migrates it
+	}
+	if !s.homeReady() {
+		return Upgraded{Refused, "its node is not ready: nothing ends its launcher there, which stays terminating", true}
 	}
 	if s.Unknown.Budgets != "" {
 		return Upgraded{Unknown, s.Unknown.Budgets, true}

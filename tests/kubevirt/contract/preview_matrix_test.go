@@ -102,17 +102,18 @@ func TestPreviewOfADrainIsWhatTheWebhooksAnswerComesTo(t *testing.T) {
 		}
 		predicted := preview.Drain(previewPlatform(t, j.cluster), preview.Situation{VMI: vmi, VM: vm, Launcher: podsOf(vmi, source)[0]})
 
-		fate, end := preview.Migrates, preview.Ends
+		fate, end, cause := preview.Migrates, preview.Ends, preview.NoCause
 		switch {
 		case j.allowed:
 			fate = preview.Restarts
 		case strings.Contains(j.message, notMigratable):
-			fate, end = preview.Blocks, preview.Waits
+			fate, end, cause = preview.Blocks, preview.Waits, preview.ByStrategy
 		case carries(j.situation) == external:
-			fate, end = preview.OwnerDecides, preview.Waits
+			fate, end, cause = preview.OwnerDecides, preview.Waits, preview.ByOwner
 		}
 		assert.Equal(t, fate, predicted.Outcome, j.situation)
 		assert.Equal(t, end, predicted.End, j.situation)
+		assert.Equal(t, cause, predicted.Cause, j.situation)
 
 		source := preview.Defaulted
 		if j.own != unset {
@@ -124,9 +125,13 @@ func TestPreviewOfADrainIsWhatTheWebhooksAnswerComesTo(t *testing.T) {
 }
 
 func TestPreviewReadsTheCRAsKubeVirtDoes(t *testing.T) {
-	for name, cr := range map[string]*v1.KubeVirt{"the chart's": rendered(t), "one that says nothing": {}} {
+	three, four, key, all := uint32(3), uint32(4), "example.org/drain", withStrategy(rendered(t), external)
+	all.Spec.Configuration.MigrationConfiguration = &v1.MigrationConfiguration{ParallelMigrationsPerCluster: &three, ParallelOutboundMigrationsPerNode: &four, NodeDrainTaintKey: &key}
+	for name, cr := range map[string]*v1.KubeVirt{"the chart's": rendered(t), "one that says nothing": {}, "one that says everything": all} {
 		platform, config := preview.NewPlatform(cr), clusterConfig(t, cr).GetConfig()
 		assert.Equal(t, *config.EvictionStrategy, platform.Strategy, name)
 		assert.EqualValues(t, *config.MigrationConfiguration.ParallelMigrationsPerCluster, platform.Migrations, name)
+		assert.EqualValues(t, *config.MigrationConfiguration.ParallelOutboundMigrationsPerNode, platform.Outbound, name)
+		assert.Equal(t, *config.MigrationConfiguration.NodeDrainTaintKey, platform.DrainTaint, name)
 	}
 }

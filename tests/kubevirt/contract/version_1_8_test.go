@@ -38,8 +38,9 @@ func registeredGates(t testing.TB) []featuregate.FeatureGate {
 }
 
 const (
-	hasVGPUMigration = false // the gate comes with v1.9
-	betaIsOnByItself = false // a Beta gate is off until it is listed, so image volumes are off on any Kubernetes
+	hasVGPUMigration       = false // the gate comes with v1.9
+	betaIsOnByItself       = false // a Beta gate is off until it is listed, so image volumes are off on any Kubernetes
+	hasMigrationPriorities = false // the gate MigrationPriorityQueue is off, so an evacuation waits for a backup
 )
 
 // idleGates are listed by the chart for v1.9: Template is Alpha here, so off by itself.

@@ -25,8 +25,9 @@ func registeredGates(testing.TB) []featuregate.FeatureGate {
 }
 
 const (
-	hasVGPUMigration = true
-	betaIsOnByItself = true
+	hasVGPUMigration       = true
+	betaIsOnByItself       = true
+	hasMigrationPriorities = true
 )
 
 // idleGates are listed by the chart for another version than this one.

@@ -290,17 +290,80 @@ var kindsOfCase = map[string]map[string]caseOf{
 			set(w.vmi, "status|migrationState", object(`{startTimestamp: "2026-05-01T10:00:00Z"}`))
 		}, "blocks", waits, "says since 2026-05-01T10:00:00Z"},
 		"a utility volume is there": {func(w *world) { set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)}) }, "blocks", waits, "utility volume backup"},
+		"a utility volume is there, and so is a target": {func(w *world) {
+			set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)})
+			w.more = append(w.more, migrationOf("Pending", ""))
+			w.target(`{phase: Running}`)
+		}, "blocks", waits, "utility volume backup"},
+		"a utility volume came too late": {func(w *world) {
+			set(w.vmi, "spec|utilityVolumes", []any{object(`{name: backup, claimName: b}`)})
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
+		"a backup is waited for, though a target is there": {func(w *world) {
+			set(w.vmi, "status|changedBlockTracking", object(`{state: Enabled, backupStatus: {backupName: nightly}}`))
+			w.more = append(w.more, migrationOf("Pending", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "waits for its backup nightly"},
+		"a backup came too late": {func(w *world) {
+			set(w.vmi, "status|changedBlockTracking", object(`{state: Enabled, backupStatus: {backupName: nightly}}`))
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
 		"none may run": {func(w *world) {
 			set(w.kubevirt, "spec|configuration|migrations", fields{"parallelMigrationsPerCluster": 0})
 		}, "blocks", waits, "parallelMigrationsPerCluster is 0"},
 		"none may leave a node": {func(w *world) {
 			set(w.kubevirt, "spec|configuration|migrations", fields{"parallelOutboundMigrationsPerNode": 0})
 		}, "blocks", waits, "parallelOutboundMigrationsPerNode is 0"},
-		"the mark is stale":      {func(w *world) { set(w.vmi, "status|evacuationNodeName", "node-b") }, "blocks", waits, "still marked"},
+		"the mark is stale": {func(w *world) { set(w.vmi, "status|evacuationNodeName", "node-b") }, "blocks", waits, "still marked"},
+		"it runs already, and none other may": {func(w *world) {
+			set(w.kubevirt, "spec|configuration|migrations", fields{"parallelMigrationsPerCluster": 0, "parallelOutboundMigrationsPerNode": 0})
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
+		"the mark is stale, and it migrates all the same": {func(w *world) {
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+			w.more = append(w.more, migrationOf("Running", ""))
+			w.target(`{phase: Running}`)
+		}, "migrates", ends, "under way"},
+		"the mark is stale, and migrations were not read": {func(w *world) {
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+			w.without = []string{"VirtualMachineInstanceMigration"}
+		}, "unknown", blank, "no virtualmachineinstancemigrations"},
 		"it runs, so it goes on": {func(w *world) { w.more = append(w.more, migrationOf("Running", "")); w.target(`{phase: Running}`) }, "migrates", ends, "under way"},
 		"a backup is aborted": {func(w *world) {
 			set(w.vmi, "status|changedBlockTracking", object(`{state: Enabled, backupStatus: {backupName: nightly}}`))
 		}, "migrates", ends, "aborts its backup nightly"},
+	},
+	"a node with the drain taint": {
+		"is evacuated already": {func(w *world) { w.drainTaint("kubevirt.io/drain") }, "migrates", ends, "under way, as its node has the taint kubevirt.io/drain"},
+		"is so whatever the mark": {func(w *world) {
+			w.drainTaint("kubevirt.io/drain")
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+		}, "migrates", ends, "has the taint"},
+		"is so whatever its VM says": {func(w *world) {
+			w.drainTaint("kubevirt.io/drain")
+			set(w.vmi, "status|migrationState", object(`{startTimestamp: "2026-05-01T10:00:00Z"}`))
+		}, "migrates", ends, "has the taint"},
+		"that the CR names": {func(w *world) {
+			set(w.kubevirt, "spec|configuration|migrations", fields{"nodeDrainTaintKey": "example.org/drain"})
+			w.drainTaint("example.org/drain")
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+		}, "migrates", ends, "has the taint example.org/drain"},
+		"of another CR": {func(w *world) {
+			w.drainTaint("example.org/drain")
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+		}, "blocks", waits, "still marked"},
+		"or not, as nodes were not read": {func(w *world) {
+			set(w.vmi, "status|evacuationNodeName", "node-b")
+			w.without = []string{"Node"}
+		}, "unknown", blank, "no nodes"},
+		"as well as the other node": {func(w *world) {
+			w.drainTaint("kubevirt.io/drain")
+			set(w.b, "spec|taints", w.a["spec"].(fields)["taints"])
+		}, "blocks", waits, "has the taint kubevirt.io/drain"},
+		"leaves what cannot migrate": {func(w *world) { stuckOnNode(w); w.drainTaint("kubevirt.io/drain") }, "restarts", ends, ""},
 	},
 	"a second launcher": {
 		"lives": {func(w *world) {
@@ -437,6 +500,10 @@ func (w *world) bind(node string) {
 
 func (w *world) notReady(status string) {
 	set(w.a, "status|conditions", []any{fields{"type": "Ready", "status": status}})
+}
+
+func (w *world) drainTaint(key string) {
+	set(w.a, "spec|taints", []any{fields{"key": key, "effect": "NoSchedule"}})
 }
 
 func (w *world) deleted(strategy string) {
