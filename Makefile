@@ -199,9 +199,10 @@ bump: ## move the pinned KubeVirt everywhere it stands: KUBEVIRT_VERSION=vX.Y.Z
 	@go run ./hack/bump "$$KUBEVIRT_VERSION"
 
 .PHONY: docs
-docs: bin/helm-docs ## write what is generated: the chart's README, its list of changes
+docs: bin/helm-docs ## write what is generated: the chart's README, its changes and breaking changes, the preview's manual
 	@bin/helm-docs --log-level warning --chart-search-root "$$CHART"
 	@go run ./hack/changes
+	@go -C cmd/kubectl-drain_preview run ./internal/manual "$$PWD/docs/manual"
 
 .PHONY: tools
 tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=bin/%) bin/kubectl-drain_preview ## build what make test needs into bin/
@@ -211,11 +212,11 @@ tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=
 prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest ## build what make prove needs besides
 	@echo "$(words $^) programs"
 
-# What is built from the module that pins it: binary, folder of its go.mod, package. hack/tools/ holds the modules
+# What is built from the module that pins it: binary, folder of its go.mod, package, flags. hack/tools/ holds the modules
 # of those that can't share the root's versions.
 define tool
 bin/$(1): $(2)/go.mod $(2)/go.sum
-	@go -C $(2) build -ldflags "-s -w" -o "$$$$PWD/$$@" $(3) && touch $$@
+	@go -C $(2) build $(4) -ldflags "-s -w" -o "$$$$PWD/$$@" $(3) && touch $$@
 endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
@@ -228,6 +229,11 @@ $(eval $(call tool,helm-oldest,hack/tools/kubernetes,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,chainsaw,hack/tools/chainsaw,github.com/kyverno/chainsaw))
 $(eval $(call tool,golangci-lint,hack/tools/golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
 $(eval $(call tool,govulncheck,hack/tools/golangci-lint,golang.org/x/vuln/cmd/govulncheck))
+$(eval $(call tool,goreleaser,hack/tools/release,github.com/goreleaser/goreleaser/v2))
+$(eval $(call tool,krew,hack/tools/release,sigs.k8s.io/krew/cmd/krew))
+$(eval $(call tool,validate-krew-manifest,hack/tools/release,sigs.k8s.io/krew/cmd/validate-krew-manifest))
+# It writes its own checksum into what it makes, so it has to be the same wherever it is built.
+$(eval $(call tool,cyclonedx-gomod,hack/tools/release,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod,-trimpath -buildvcs=false))
 
 # Kubernetes in one binary by four names. It takes its version from the linker, and without one passes for v0.0.0.
 bin/kubernetes: $(wildcard hack/tools/kubernetes/*)

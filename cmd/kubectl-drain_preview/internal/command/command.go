@@ -87,6 +87,9 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	return status
 }
 
+// New is the command line, for who writes its manual.
+func New(streams genericiooptions.IOStreams) *cobra.Command { return command(streams, new(int)) }
+
 // command is the command line, which leaves its exit status in status.
 func command(streams genericiooptions.IOStreams, status *int) *cobra.Command {
 	o := &options{IOStreams: streams, config: genericclioptions.NewConfigFlags(true)}
