@@ -28,7 +28,7 @@ export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE 
 export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
 
 # What is built from a folder of hack/ in the root module.
-OWN := update mutate mutatego fuzzvalues package push vendor diff
+OWN := update mutate mutatego fuzzvalues package push vendor diff index krew-manifest
 # Where KUBEBUILDER_ASSETS names a folder with these two, they are not built.
 CONTROL_PLANE := $(if $(KUBEBUILDER_ASSETS),,bin/etcd bin/kube-apiserver)
 # What a whole cluster is made of: Kubernetes, and KubeVirt's control plane at the release that we ship and the one before.
@@ -76,7 +76,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test workers flux helms update-fuzz mutate-go
+PROVE := prove-tools contract rehearsal e2e-test cronjob workers flux helms update-fuzz mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -154,6 +154,10 @@ e2e: bin/chainsaw bin/kubectl-drain_preview ## ask a live cluster whether it wou
 .PHONY: e2e-test
 e2e-test: $(BUILT_HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/kubectl-drain_preview bin/shfmt ## that suite, against right answers and every wrong one
 	@hack/gotest.sh $@ tests/kubevirt -timeout 10m ./e2e
+
+.PHONY: cronjob
+cronjob: $(CONTROL_PLANE) bin/gotestsum bin/kubectl bin/kubectl-drain_preview ## the CronJob of docs/cronjob, and its rights, on a real API server
+	@hack/gotest.sh $@ tests/kubevirt ./cronjob
 
 .PHONY: workers
 workers: $(CONTROL_PLANE) bin/gotestsum ## what Cluster API's own controllers do with a marked worker

@@ -1,4 +1,4 @@
-// Command krew fills in .krew.yaml for a tag: each archive's address and the checksum of the file of that name in a folder.
+// Command krew-manifest fills in .krew.yaml for a tag: each archive's address and the checksum of the file of that name in a folder.
 // The template is krew-release-bot's, so that the bot can take it over.
 package main
 
@@ -23,7 +23,7 @@ func main() {
 	archives := flag.String("archives", "", "folder of the archives")
 	flag.Parse()
 	if err := fill(os.Stdout, *source, *tag, *archives); err != nil {
-		fmt.Fprintln(os.Stderr, "krew:", err)
+		fmt.Fprintln(os.Stderr, "krew-manifest:", err)
 		os.Exit(1)
 	}
 }
