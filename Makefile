@@ -25,7 +25,7 @@ BASE ?= origin/main
 CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
 # What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
 export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE DUMP REGISTRY VERSION SIGN_KEY SIGN_KEYRING
-export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
+export URL MERGE OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
 
 # What is built from a folder of hack/ in the root module.
 OWN := update mutate mutatego fuzzvalues package push vendor diff index krew-manifest
@@ -66,6 +66,19 @@ package: bin/package ## bundle the chart into _out/ [VERSION=x.y.z] [SIGN_KEY=na
 push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://host/path [VERSION=x.y.z]
 	@hack/package.sh push
 
+.PHONY: index
+index: bin/index ## write the index.yaml of a plain HTTP repository for the archives of _out/ [URL=https://…] [MERGE=index.yaml]
+	@bin/index -url "$$URL" -merge "$$MERGE"
+
+RELEASE_TOOLS := goreleaser cyclonedx-gomod krew validate-krew-manifest package index krew-manifest kubectl gotestsum
+.PHONY: release
+release: $(RELEASE_TOOLS:%=bin/%) ## make all that a release of this commit publishes, into _out/release: VERSION=x.y.z
+	@hack/release.sh "$$VERSION" _out/release
+
+.PHONY: release-dry-run
+release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) ## make it twice, compare, and install it as users do [VERSION=x.y.z]
+	@hack/release_dry_run.sh
+
 .PHONY: vendor
 vendor: bin/vendor ## write the package as a folder of a platform's repository: DEST=path [FORCE=1]
 	@bin/vendor -chart "$$CHART" "-force=$${FORCE:-0}" -- "$$DEST"
@@ -76,7 +89,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test cronjob workers flux helms update-fuzz mutate-go
+PROVE := prove-tools contract rehearsal e2e-test cronjob workers flux helms release-dry-run update-fuzz mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -213,7 +226,7 @@ tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=
 	@echo "$(words $^) programs"
 
 .PHONY: prove-tools
-prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest ## build what make prove needs besides
+prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest $(RELEASE_TOOLS:%=bin/%) ## build what make prove needs besides
 	@echo "$(words $^) programs"
 
 # What is built from the module that pins it: binary, folder of its go.mod, package, flags. hack/tools/ holds the modules

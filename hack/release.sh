@@ -12,8 +12,10 @@ mkdir "$work/out"
 git clone --quiet --no-checkout . "$work/clone"
 git -C "$work/clone" checkout --quiet --detach "$(git rev-parse HEAD)"
 
-bin/package -chart "$work/clone/charts/kubevirt" -version "$version" -out "$work/out" >&2
-bin/index -folder "$work/out" -url "$downloads" >&2
+bin/package -chart "$work/clone/charts/kubevirt" -version "$version" -out "$work/out" >/dev/null
+rm "$work/out"/*.sha256 # one list has them all
+bin/index -folder "$work/out" -url "$downloads" >/dev/null
+cp "$work/clone/charts/kubevirt/values.schema.json" "$work/out"
 go run ./hack/changes -changelog "$work/clone/CHANGELOG.md" -notes "$version" "$@" >"$work/out/notes.md"
 
 # The SBOMs are made by a program on the path.
@@ -26,6 +28,7 @@ cp "$work"/clone/dist/*.tar.gz "$work"/clone/dist/*.zip "$work"/clone/dist/*.cdx
 bin/krew-manifest -template "$work/clone/.krew.yaml" -tag "v$version" -archives "$work/out" >"$work/out/drain-preview.yaml"
 
 (cd "$work/out" && sha256sum -- *.tgz *.tar.gz *.zip *.json *.yaml >checksums.txt)
+chmod 644 "$work/out"/*
 rm -rf "$folder"
 mkdir -p "$(dirname "$folder")"
 mv "$work/out" "$folder"
