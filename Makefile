@@ -76,7 +76,7 @@ release: $(RELEASE_TOOLS:%=bin/%) ## make all that a release of this commit publ
 	@hack/release.sh "$$VERSION" _out/release
 
 .PHONY: release-dry-run
-release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) ## make it twice, compare, and install it as users do [VERSION=x.y.z]
+release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) $(CONTROL_PLANE) bin/push bin/vendor bin/kubectl-drain_preview ## make it twice, compare, and install it as users do [VERSION=x.y.z]
 	@hack/release_dry_run.sh
 
 .PHONY: vendor
@@ -89,7 +89,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test cronjob workers flux helms release-dry-run update-fuzz mutate-go
+PROVE := prove-tools contract rehearsal e2e-test workers flux helms release-dry-run update-fuzz mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -167,10 +167,6 @@ e2e: bin/chainsaw bin/kubectl-drain_preview ## ask a live cluster whether it wou
 .PHONY: e2e-test
 e2e-test: $(BUILT_HELM) $(CONTROL_PLANE) bin/gotestsum bin/chainsaw bin/kubectl bin/kubectl-drain_preview bin/shfmt ## that suite, against right answers and every wrong one
 	@hack/gotest.sh $@ tests/kubevirt -timeout 10m ./e2e
-
-.PHONY: cronjob
-cronjob: $(CONTROL_PLANE) bin/gotestsum bin/kubectl bin/kubectl-drain_preview ## the CronJob of docs/cronjob, and its rights, on a real API server
-	@hack/gotest.sh $@ tests/kubevirt ./cronjob
 
 .PHONY: workers
 workers: $(CONTROL_PLANE) bin/gotestsum ## what Cluster API's own controllers do with a marked worker

@@ -16,5 +16,6 @@ if ! diff -rq "$RELEASE" "$again/release"; then
   exit 1
 fi
 hack/gotest.sh release . ./tests/release
+hack/gotest.sh install tests/kubevirt ./install
 cat "$RELEASE/checksums.txt"
 echo "$(wc -l <"$RELEASE/checksums.txt") files of $RELEASE_VERSION, twice the same: _out/release"

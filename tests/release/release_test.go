@@ -26,6 +26,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
@@ -177,6 +178,62 @@ func TestTheNotesBeginWithWhatBreaks(t *testing.T) {
 		assert.Greater(t, strings.Index(notes, "\n### "), strings.LastIndex(notes, "**Breaking:"), "and nothing that breaks comes later")
 	}
 	assert.Contains(t, notes, "\n- ")
+}
+
+// Docker is not here to build it: what it takes from the release has to be there, and nothing runs as root.
+func TestTheImageIsMadeOfTheReleasesOwnFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "cmd", "kubectl-drain_preview", "Dockerfile"))
+	require.NoError(t, err)
+	var instructions []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			instructions = append(instructions, strings.TrimSpace(line))
+		}
+	}
+	require.Equal(t, []string{
+		"FROM scratch", "ARG VERSION", "ARG TARGETARCH", "ADD kubectl-drain_preview_${VERSION}_linux_${TARGETARCH}.tar.gz /",
+		"USER 65532:65532", `ENTRYPOINT ["/kubectl-drain_preview"]`,
+	}, instructions)
+	for _, goarch := range []string{"amd64", "arm64"} {
+		added := strings.NewReplacer("${VERSION}", tag, "${TARGETARCH}", goarch).Replace(strings.Fields(instructions[3])[1])
+		assert.Contains(t, unpacked(t, added), "kubectl-drain_preview")
+	}
+}
+
+// A workflow runs on GitHub only: what is held here is that it runs nothing that is not pinned, and may do no more than it has to.
+func TestTheWorkflowsArePinnedAndMayDoLittle(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yaml"))
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	for _, file := range files {
+		text := must(os.ReadFile(file))
+		var workflow struct {
+			Permissions map[string]string
+			Jobs        map[string]struct {
+				Permissions map[string]string
+				Steps       []struct {
+					Uses string
+					With map[string]any
+				}
+			}
+		}
+		require.NoError(t, yaml.Unmarshal(text, &workflow), file)
+		assert.Equal(t, map[string]string{"contents": "read"}, workflow.Permissions, file)
+		for name, job := range workflow.Jobs {
+			for right, level := range job.Permissions {
+				assert.True(t, level == "read" || slices.Contains([]string{"build id-token", "build attestations", "publish contents", "publish packages", "publish id-token", "publish attestations"}, name+" "+right), "%s: %s may write %s", file, name, right)
+			}
+			for _, step := range job.Steps {
+				if step.Uses == "" {
+					continue
+				}
+				assert.Regexp(t, `^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`, step.Uses, file)
+				if strings.HasPrefix(step.Uses, "actions/checkout@") {
+					assert.Equal(t, false, step.With["persist-credentials"], file)
+				}
+			}
+		}
+	}
 }
 
 // krewEnvironment is a home for krew, with kubectl and krew on the path, and no other plugin.

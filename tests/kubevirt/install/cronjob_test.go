@@ -1,6 +1,6 @@
-// Package cronjob runs what docs/cronjob shows on a real kube-apiserver: the preview's rights are enough and nothing more,
-// a node that a VM blocks fails the Job, and the alert is about that Job.
-package cronjob
+// Package install runs what docs/install.md and docs/cronjob show on a real kube-apiserver. Of the CronJob this file holds
+// that its rights are enough and nothing more, that a node that a VM blocks fails the Job, and that the alert is about that Job.
+package install
 
 import (
 	"bytes"
@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -89,6 +90,9 @@ func start() error {
 		}
 		environment.CRDs = append(environment.CRDs, crd)
 	}
+	for kind, plural := range map[string]string{"OCIRepository": "ocirepositories.source.toolkit.fluxcd.io", "HelmRelease": "helmreleases.helm.toolkit.fluxcd.io"} {
+		environment.CRDs = append(environment.CRDs, anything(kind, plural))
+	}
 	if config, err = environment.Start(); err != nil {
 		return err
 	}
@@ -112,6 +116,22 @@ func start() error {
 		return fmt.Errorf("%v: %w: %s", apply.Args, err, out)
 	}
 	return world()
+}
+
+// anything is a kind of Flux's that takes what is there.
+func anything(kind, plural string) *extv1.CustomResourceDefinition {
+	name, group, _ := strings.Cut(plural, ".")
+	version := map[string]string{"OCIRepository": "v1", "HelmRelease": "v2"}[kind]
+	return &extv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural},
+		Spec: extv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: extv1.NamespaceScoped, Names: extv1.CustomResourceDefinitionNames{Kind: kind, Plural: name},
+			Versions: []extv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true,
+				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+			}},
+		},
+	}
 }
 
 // world makes two nodes and three VMs on the first one: "old" cannot migrate and carries LiveMigrate, "web" can go to the other
