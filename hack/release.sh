@@ -5,6 +5,10 @@
 set -euo pipefail
 version=$1 folder=$2
 shift 2
+if [ -z "$version" ]; then
+  echo "VERSION is not set: name the version to release, VERSION=1.2.3" >&2
+  exit 1
+fi
 downloads=https://github.com/cozy-kubevirt/cozy-kubevirt/releases/download/v$version
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

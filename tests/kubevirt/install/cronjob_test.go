@@ -33,7 +33,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -120,6 +119,7 @@ func start() error {
 
 // anything is a kind of Flux's that takes what is there.
 func anything(kind, plural string) *extv1.CustomResourceDefinition {
+	all := true
 	name, group, _ := strings.Cut(plural, ".")
 	version := map[string]string{"OCIRepository": "v1", "HelmRelease": "v2"}[kind]
 	return &extv1.CustomResourceDefinition{
@@ -128,7 +128,7 @@ func anything(kind, plural string) *extv1.CustomResourceDefinition {
 			Group: group, Scope: extv1.NamespaceScoped, Names: extv1.CustomResourceDefinitionNames{Kind: kind, Plural: name},
 			Versions: []extv1.CustomResourceDefinitionVersion{{
 				Name: version, Served: true, Storage: true,
-				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &all}},
 			}},
 		},
 	}
