@@ -76,7 +76,7 @@ release: $(RELEASE_TOOLS:%=bin/%) ## make all that a release of this commit publ
 	@hack/release.sh "$$VERSION" _out/release
 
 .PHONY: release-dry-run
-release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) $(CONTROL_PLANE) bin/push bin/vendor bin/kubectl-drain_preview ## make it twice, compare, and install it as users do [VERSION=x.y.z]
+release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) $(CONTROL_PLANE) bin/push bin/vendor bin/launcher bin/kubectl-drain_preview ## make it twice, compare, and install it as users do [VERSION=x.y.z]
 	@hack/release_dry_run.sh
 
 .PHONY: vendor

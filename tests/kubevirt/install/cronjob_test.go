@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,8 +32,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"kubevirt.io/kubevirt/pkg/virt-operator/resource/generate/components"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -309,7 +308,7 @@ func TestTheAlertIsAboutTheFailedJobsOfTheCronJob(t *testing.T) {
 	assert.NotRegexp(t, jobs, name+"-by-hand")
 }
 
-// preview runs the binary with the arguments of the CronJob's container, as an account of its namespace; "" is its own.
+// preview runs the binary as the container of the CronJob, under an account of its namespace; "" is its own.
 func preview(t *testing.T, account string) (said string, status int) {
 	t.Helper()
 	if account == "" {
@@ -319,15 +318,9 @@ func preview(t *testing.T, account string) (said string, status int) {
 	require.NoError(t, err)
 	token, err := admin.CoreV1().ServiceAccounts(name).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	own, err := clientcmd.LoadFromFile(kubeconfig)
+	server, err := url.Parse(config.Host)
 	require.NoError(t, err)
-	for user := range own.AuthInfos {
-		own.AuthInfos[user] = &api.AuthInfo{Token: token.Status.Token}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*own, file))
-	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kubectl-drain_preview"), arguments(job)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+file)
+	command := inPod(t, token.Status.Token, server.Hostname(), server.Port(), "kubectl-drain_preview", arguments(job)...)
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	err = command.Run()
