@@ -70,13 +70,14 @@ push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://hos
 index: bin/index ## write the index.yaml of a plain HTTP repository for the archives of _out/ [URL=https://…] [MERGE=index.yaml]
 	@bin/index -url "$$URL" -merge "$$MERGE"
 
-RELEASE_TOOLS := goreleaser cyclonedx-gomod krew validate-krew-manifest package index krew-manifest kubectl gotestsum
+RELEASE := bin/goreleaser bin/cyclonedx-gomod bin/package bin/index bin/krew-manifest
+INSTALL := bin/krew bin/validate-krew-manifest bin/kubectl bin/push bin/vendor bin/launcher bin/kubectl-drain_preview bin/gotestsum
 .PHONY: release
-release: $(RELEASE_TOOLS:%=bin/%) ## make all that a release of this commit publishes, into _out/release: VERSION=x.y.z
+release: $(RELEASE) ## make all that a release of this commit publishes, into _out/release: VERSION=x.y.z
 	@hack/release.sh "$$VERSION" _out/release
 
 .PHONY: release-dry-run
-release-dry-run: $(RELEASE_TOOLS:%=bin/%) $(BUILT_HELM) $(CONTROL_PLANE) bin/push bin/vendor bin/launcher bin/kubectl-drain_preview ## make it twice, compare, and install it as users do [VERSION=x.y.z]
+release-dry-run: $(RELEASE) $(INSTALL) $(BUILT_HELM) $(CONTROL_PLANE) ## make it twice, compare, and install it as users do [VERSION=x.y.z]
 	@hack/release_dry_run.sh
 
 .PHONY: vendor
@@ -222,7 +223,7 @@ tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=
 	@echo "$(words $^) programs"
 
 .PHONY: prove-tools
-prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest $(RELEASE_TOOLS:%=bin/%) ## build what make prove needs besides
+prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest $(RELEASE) $(INSTALL) ## build what make prove needs besides
 	@echo "$(words $^) programs"
 
 # What is built from the module that pins it: binary, folder of its go.mod, package, flags. hack/tools/ holds the modules
