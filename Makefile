@@ -25,10 +25,10 @@ BASE ?= origin/main
 CR_FILE ?= $(CHART)/templates/kubevirt-cr.yaml
 # What a caller sets reaches the commands through the environment, so that it may hold what a shell would interpret.
 export CHART NAMESPACE KUBE_VERSION HELM HELM_UNITTEST BASE CR_FILE VALUES NODE DUMP REGISTRY VERSION SIGN_KEY SIGN_KEYRING
-export OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
+export URL MERGE OLD NEW OUTPUT ALLOW_DIRTY KUBEVIRT_VERSION RUN MANY PACKAGE FUZZ_FLAGS FUZZ_COUNT DEST FORCE
 
 # What is built from a folder of hack/ in the root module.
-OWN := update mutate mutatego fuzzvalues package push vendor diff
+OWN := update mutate mutatego fuzzvalues package push vendor diff index krew-manifest
 # Where KUBEBUILDER_ASSETS names a folder with these two, they are not built.
 CONTROL_PLANE := $(if $(KUBEBUILDER_ASSETS),,bin/etcd bin/kube-apiserver)
 # What a whole cluster is made of: Kubernetes, and KubeVirt's control plane at the release that we ship and the one before.
@@ -66,6 +66,20 @@ package: bin/package ## bundle the chart into _out/ [VERSION=x.y.z] [SIGN_KEY=na
 push: bin/package bin/push ## bundle the chart and push it to REGISTRY=oci://host/path [VERSION=x.y.z]
 	@hack/package.sh push
 
+.PHONY: index
+index: bin/index ## write the index.yaml of a plain HTTP repository for the archives of _out/ [URL=https://…] [MERGE=index.yaml]
+	@bin/index -url "$$URL" -merge "$$MERGE"
+
+RELEASE := bin/goreleaser bin/cyclonedx-gomod bin/package bin/index bin/krew-manifest
+INSTALL := bin/krew bin/validate-krew-manifest bin/kubectl bin/push bin/vendor bin/launcher bin/kubectl-drain_preview bin/gotestsum
+.PHONY: release
+release: $(RELEASE) ## make all that a release of this commit publishes, into _out/release: VERSION=x.y.z
+	@hack/release.sh "$$VERSION" _out/release
+
+.PHONY: release-dry-run
+release-dry-run: $(RELEASE) $(INSTALL) $(BUILT_HELM) $(CONTROL_PLANE) ## make it twice, compare, and install it as users do [VERSION=x.y.z]
+	@hack/release_dry_run.sh
+
 .PHONY: vendor
 vendor: bin/vendor ## write the package as a folder of a platform's repository: DEST=path [FORCE=1]
 	@bin/vendor -chart "$$CHART" "-force=$${FORCE:-0}" -- "$$DEST"
@@ -76,7 +90,7 @@ preview: bin/kubectl-drain_preview ## what a drain and an upgrade will do to eac
 
 ##@ Check
 TEST := tools lint unit update-check update-test render hack-test mutate fuzz-values preview-test verify
-PROVE := prove-tools contract rehearsal e2e-test workers flux helms update-fuzz mutate-go
+PROVE := prove-tools contract rehearsal e2e-test workers flux helms release-dry-run update-fuzz mutate-go
 
 # Each of them keeps the machine busy by itself.
 .NOTPARALLEL:
@@ -199,23 +213,24 @@ bump: ## move the pinned KubeVirt everywhere it stands: KUBEVIRT_VERSION=vX.Y.Z
 	@go run ./hack/bump "$$KUBEVIRT_VERSION"
 
 .PHONY: docs
-docs: bin/helm-docs ## write what is generated: the chart's README, its list of changes
+docs: bin/helm-docs ## write what is generated: the chart's README, its changes and breaking changes, the preview's manual
 	@bin/helm-docs --log-level warning --chart-search-root "$$CHART"
 	@go run ./hack/changes
+	@go -C cmd/kubectl-drain_preview run ./internal/manual "$$PWD/docs/manual"
 
 .PHONY: tools
 tools: bin/helm bin/helm-unittest bin/helm-docs bin/gotestsum bin/shfmt $(OWN:%=bin/%) bin/kubectl-drain_preview ## build what make test needs into bin/
 	@echo "$(words $^) programs"
 
 .PHONY: prove-tools
-prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest ## build what make prove needs besides
+prove-tools: $(CLUSTER) bin/chainsaw bin/helm4 bin/helm-oldest $(RELEASE) $(INSTALL) ## build what make prove needs besides
 	@echo "$(words $^) programs"
 
-# What is built from the module that pins it: binary, folder of its go.mod, package. hack/tools/ holds the modules
+# What is built from the module that pins it: binary, folder of its go.mod, package, flags. hack/tools/ holds the modules
 # of those that can't share the root's versions.
 define tool
 bin/$(1): $(2)/go.mod $(2)/go.sum
-	@go -C $(2) build -ldflags "-s -w" -o "$$$$PWD/$$@" $(3) && touch $$@
+	@go -C $(2) build $(4) -ldflags "-s -w" -o "$$$$PWD/$$@" $(3) && touch $$@
 endef
 $(eval $(call tool,helm,.,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,helm-unittest,.,github.com/helm-unittest/helm-unittest/cmd/helm-unittest))
@@ -228,6 +243,11 @@ $(eval $(call tool,helm-oldest,hack/tools/kubernetes,helm.sh/helm/v3/cmd/helm))
 $(eval $(call tool,chainsaw,hack/tools/chainsaw,github.com/kyverno/chainsaw))
 $(eval $(call tool,golangci-lint,hack/tools/golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
 $(eval $(call tool,govulncheck,hack/tools/golangci-lint,golang.org/x/vuln/cmd/govulncheck))
+$(eval $(call tool,goreleaser,hack/tools/release,github.com/goreleaser/goreleaser/v2))
+$(eval $(call tool,krew,hack/tools/release,sigs.k8s.io/krew/cmd/krew))
+$(eval $(call tool,validate-krew-manifest,hack/tools/release,sigs.k8s.io/krew/cmd/validate-krew-manifest))
+# It writes its own checksum into what it makes, so it has to be the same wherever it is built.
+$(eval $(call tool,cyclonedx-gomod,hack/tools/release,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod,-trimpath -buildvcs=false))
 
 # Kubernetes in one binary by four names. It takes its version from the linker, and without one passes for v0.0.0.
 bin/kubernetes: $(wildcard hack/tools/kubernetes/*)

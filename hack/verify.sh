@@ -16,6 +16,10 @@ diff -u charts/kubevirt/README.md "$copy/README.md" || fault "charts/kubevirt/RE
 
 go run ./hack/changes -check || fault "charts/kubevirt/Chart.yaml is not what CHANGELOG.md says" "make docs"
 
+mkdir "$copy/manual"
+go -C cmd/kubectl-drain_preview run ./internal/manual "$copy/manual"
+diff -ru docs/manual "$copy/manual" || fault "docs/manual is not what kubectl drain-preview says of itself" "make docs"
+
 modules=0
 for mod in $(git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'); do
   (cd "$(dirname "$mod")" && go mod tidy -diff >/dev/null) || fault "$mod is not tidy" "cd $(dirname "$mod") && go mod tidy"
@@ -26,4 +30,4 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xarg
 [ -z "$unformatted" ] || fault "not formatted: $unformatted" "gofmt -w $unformatted"
 
 ((faults == 0)) || exit 1
-echo "chart README, changes, $modules Go modules, formatting"
+echo "chart README, manual, changes, $modules Go modules, formatting"

@@ -69,8 +69,8 @@ func TestAChangelogThatCannotBeReadIsRefused(t *testing.T) {
 }
 
 func TestTheAnnotationIsReplacedAndNothingElse(t *testing.T) {
-	log, file := write(t, sections), write(t, chart)
-	require.NoError(t, run(log, file, false))
+	log, file, helm := write(t, sections), write(t, chart), write(t, helmNotes)
+	require.NoError(t, run(log, file, helm, false))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, _ := strings.Cut(chart, "    - kind: added\n      description: Old\n")
@@ -83,11 +83,11 @@ func TestTheAnnotationIsReplacedAndNothingElse(t *testing.T) {
 	assert.Equal(t, want, changes)
 	assert.Len(t, metadata.Annotations, 3)
 
-	require.NoError(t, run(log, file, false))
+	require.NoError(t, run(log, file, helm, false))
 	again, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, string(text), string(again), "a second run changes nothing")
-	assert.NoError(t, run(log, file, true))
+	assert.NoError(t, run(log, file, helm, true))
 	left, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "a temporary file is left")
@@ -95,7 +95,7 @@ func TestTheAnnotationIsReplacedAndNothingElse(t *testing.T) {
 
 func TestACheckWritesNothingAndSaysWhatIsMissing(t *testing.T) {
 	file := write(t, chart)
-	err := run(write(t, sections), file, true)
+	err := run(write(t, sections), file, write(t, helmNotes), true)
 	assert.ErrorContains(t, err, "description: 'Breaking: a is 2.'")
 	text, readErr := os.ReadFile(file)
 	require.NoError(t, readErr)
@@ -104,7 +104,7 @@ func TestACheckWritesNothingAndSaysWhatIsMissing(t *testing.T) {
 
 func TestAChartWithoutTheAnnotationIsRefused(t *testing.T) {
 	for _, text := range []string{"name: demo\n", chart + annotation} {
-		err := run(write(t, sections), write(t, text), false)
+		err := run(write(t, sections), write(t, text), write(t, helmNotes), false)
 		assert.ErrorContains(t, err, `expected the line "  artifacthub.io/changes: |" once`)
 	}
 }

@@ -1,5 +1,6 @@
-// Command changes writes the annotation that Artifact Hub shows as a release's changes into Chart.yaml: the first
-// sentence of every entry in CHANGELOG.md's newest section. With -check it only says whether that is up to date.
+// Command changes takes what a release changes from CHANGELOG.md. It writes the first sentence of every entry of the newest
+// section into Chart.yaml, for Artifact Hub, and those that break something into NOTES.txt; with -check it only says
+// whether both are up to date. With -notes it prints the notes of one release.
 package main
 
 import (
@@ -33,15 +34,24 @@ var kinds = map[string]string{
 func main() {
 	changelog := flag.String("changelog", "CHANGELOG.md", "file to read")
 	chart := flag.String("chart", "charts/kubevirt/Chart.yaml", "file to write")
-	check := flag.Bool("check", false, "write nothing; exit with 1 unless the annotation is up to date")
+	helmNotes := flag.String("helm-notes", "charts/kubevirt/templates/NOTES.txt", "file to write")
+	check := flag.Bool("check", false, "write nothing; exit with 1 unless both files are up to date")
+	version := flag.String("notes", "", "print the notes of this version instead")
+	unreleased := flag.Bool("unreleased", false, "with -notes: take the section Unreleased where the version has none yet")
 	flag.Parse()
-	if err := run(*changelog, *chart, *check); err != nil {
+	var err error
+	if *version != "" {
+		err = printNotes(os.Stdout, *changelog, *version, *unreleased)
+	} else {
+		err = run(*changelog, *chart, *helmNotes, *check)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "changes:", err)
 		os.Exit(1)
 	}
 }
 
-func run(changelog, chart string, check bool) error {
+func run(changelog, chart, helmNotes string, check bool) error {
 	log, err := os.ReadFile(changelog)
 	if err != nil {
 		return err
@@ -50,21 +60,33 @@ func run(changelog, chart string, check bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", changelog, err)
 	}
-	before, err := os.ReadFile(chart)
-	if err != nil {
-		return err
+	for _, file := range []struct {
+		path, what string
+		edit       func(text string, changes []change) (string, error)
+		block      string
+	}{
+		{chart, "artifacthub.io/changes", annotate, block(changes)},
+		{helmNotes, "what breaks", warn, warning(changes)},
+	} {
+		before, err := os.ReadFile(file.path)
+		if err != nil {
+			return err
+		}
+		after, err := file.edit(string(before), changes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.path, err)
+		}
+		switch {
+		case after == string(before):
+		case check:
+			return fmt.Errorf("%s: %s is not what %s says; expected:\n%s", file.path, file.what, changelog, file.block)
+		default:
+			if err := renameio.WriteFile(file.path, []byte(after), 0o644); err != nil {
+				return err
+			}
+		}
 	}
-	after, err := annotate(string(before), changes)
-	if err != nil {
-		return fmt.Errorf("%s: %w", chart, err)
-	}
-	switch {
-	case after == string(before):
-		return nil
-	case check:
-		return fmt.Errorf("%s: artifacthub.io/changes is not what %s says; expected:\n%s", chart, changelog, block(changes))
-	}
-	return renameio.WriteFile(chart, []byte(after), 0o644)
+	return nil
 }
 
 var (

@@ -37,6 +37,7 @@ var calls = []call{
 	{"impact", map[string]string{"BASE": hostile, "VALUES": hostile, "OLD": hostile, "NEW": hostile, "OUTPUT": hostile, "CHART": hostile}, "impact", []string{"-base", hostile, "-values", hostile, "-old", hostile, "-new", hostile, "-o", hostile, "-chart", hostile}},
 	{"package", map[string]string{"CHART": hostile, "VERSION": hostile, "SIGN_KEY": hostile, "SIGN_KEYRING": hostile, "ALLOW_DIRTY": hostile}, "package", []string{"-chart", hostile, "-version", hostile, "-sign-key", hostile, "-keyring", hostile, "-allow-dirty=" + hostile}},
 	{"push", map[string]string{"REGISTRY": hostile}, "push", []string{"-archive", "an archive", "-registry", hostile}},
+	{"index", map[string]string{"URL": hostile, "MERGE": hostile}, "index", []string{"-url", hostile, "-merge", hostile}},
 	{"vendor", map[string]string{"DEST": hostile, "FORCE": hostile, "CHART": hostile}, "vendor", []string{"-chart", hostile, "-force=" + hostile, "--", hostile}},
 	{"preview", map[string]string{"NODE": hostile, "DUMP": hostile}, "kubectl-drain_preview", []string{"--filename", hostile, "--", hostile}},
 	{"unit", map[string]string{"CHART": hostile}, "helm-unittest", []string{"--strict", "--output-type", "JUnit", "--output-file", "_out/junit-unit.xml", hostile}},
@@ -151,7 +152,7 @@ func stubbed(t *testing.T, name string) repository {
 		require.NoError(t, os.Symlink(filepath.Join(root, entry), filepath.Join(r.dir, entry)))
 	}
 	for name, does := range map[string]string{
-		"helm": "", "helm-docs": "", "diff": "", "impact": "", "push": "", "vendor": "", "mutate": "", "fuzzvalues": "", "update": "",
+		"helm": "", "helm-docs": "", "diff": "", "impact": "", "index": "", "push": "", "vendor": "", "mutate": "", "fuzzvalues": "", "update": "",
 		"kubectl-drain_preview": "", "gotestsum": "", "launcher": "", "etcd": "", "kubernetes": "", "chainsaw": "",
 		"kube-apiserver": "", "kube-controller-manager": "", "kube-scheduler": "", "kubectl": "",
 		"package":       "echo an archive",

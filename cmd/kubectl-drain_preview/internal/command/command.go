@@ -69,8 +69,30 @@ func Frugally() {
 
 // Run runs the command and returns its exit status.
 func Run(args []string, streams genericiooptions.IOStreams) int {
-	o := &options{IOStreams: streams, config: genericclioptions.NewConfigFlags(true)}
 	status := report.ExitUnanswered
+	cmd := command(streams, &status)
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		fmt.Fprintln(streams.ErrOut, "error:", plain.Text(err.Error()))
+		return report.ExitUnanswered
+	}
+	for _, asked := range []string{"help", "version"} {
+		if told, _ := cmd.Flags().GetBool(asked); told {
+			return report.ExitEnds
+		}
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
+		return report.ExitEnds
+	}
+	return status
+}
+
+// New is the command line, for who writes its manual.
+func New(streams genericiooptions.IOStreams) *cobra.Command { return command(streams, new(int)) }
+
+// command is the command line, which leaves its exit status in status.
+func command(streams genericiooptions.IOStreams, status *int) *cobra.Command {
+	o := &options{IOStreams: streams, config: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{
 		Use:           "drain-preview [NODE...]",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl drain-preview"},
@@ -88,7 +110,7 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 			if err := output.Print(o.Out, r, o.format, colourful(o.Out)); err != nil {
 				return err
 			}
-			status = r.ExitStatus()
+			*status = r.ExitStatus()
 			return nil
 		},
 		ValidArgsFunction: o.completeNodes,
@@ -96,22 +118,9 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	cmd.SetUsageTemplate(usage)
 	cmd.SetVersionTemplate("kubectl drain-preview {{.Version}}\n")
 	o.addFlags(cmd)
-	cmd.SetArgs(args)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.ErrOut)
-	if err := cmd.Execute(); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error:", plain.Text(err.Error()))
-		return report.ExitUnanswered
-	}
-	for _, asked := range []string{"help", "version"} {
-		if told, _ := cmd.Flags().GetBool(asked); told {
-			return report.ExitEnds
-		}
-	}
-	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
-		return report.ExitEnds
-	}
-	return status
+	return cmd
 }
 
 // own marks the flags that are this command's and not kubectl's.
@@ -160,15 +169,6 @@ func init() {
 	}
 	cobra.AddTemplateFunc("ownFlags", pick(true))
 	cobra.AddTemplateFunc("otherFlags", pick(false))
-}
-
-// version is the one that the binary was built from.
-func version() string {
-	info, known := debug.ReadBuildInfo()
-	if !known || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }
 
 // completeNodes completes the names of nodes. kubectl asks for them through a program kubectl_complete-drain_preview
