@@ -20,7 +20,7 @@ import (
 )
 
 // This file runs every command of docs/install.md with the real kubectl, helm, krew, curl and tar. Stand-ins are the cluster, an
-// API server that knows Flux's kinds by name only (make flux holds the example to their schemas), and the addresses.
+// API server that knows Flux's kinds by name only (make flux holds the example to their schemas), krew's index and the addresses.
 
 // downloads is where releases are.
 const downloads = "https://github.com/cozy-kubevirt/cozy-kubevirt/releases/download/"
@@ -119,11 +119,25 @@ func shell(t *testing.T, home, commands, release string) (said string, err error
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	require.NoError(t, err)
 	require.NoError(t, clientcmd.WriteToFile(*config, file))
-	command.Env = append(command.Env, "HOME="+home, "KUBECONFIG="+file, "KREW_NO_UPGRADE_CHECK=1", "KREW_ROOT="+filepath.Join(home, "krew"),
+	command.Env = append(command.Env, "HOME="+home, "KUBECONFIG="+file, "KREW_NO_UPGRADE_CHECK=1", "KREW_ROOT="+filepath.Join(home, "krew"), "KREW_DEFAULT_INDEX_URI="+index(t),
 		"HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home,
 		"PATH="+strings.Join([]string{filepath.Join(home, "krew", "bin"), programs, os.Getenv("PATH")}, string(os.PathListSeparator)))
 	out, err := command.CombinedOutput()
 	return string(out), err
+}
+
+// index is an empty index of plugins: krew clones one before it installs by an address.
+func index(t *testing.T) (address string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "index")
+	for _, arguments := range [][]string{
+		{"init", "--quiet", address},
+		{"-C", address, "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--allow-empty", "--message", "an index"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "git", arguments...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	return address
 }
 
 // pushed is a registry that has the chart of the release, where commands ask for one.
