@@ -6,13 +6,19 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
-// reproducible rewrites a gzipped tar: every file dated epoch, with one mode and no owner, in the same order.
-func reproducible(archive []byte, epoch time.Time) ([]byte, error) {
-	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+// reproducible is the content of a gzipped tar with every file dated epoch, with one mode and no owner, in the same order.
+func reproducible(archive string, epoch time.Time) ([]byte, error) {
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		return nil, err
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +36,12 @@ func reproducible(archive []byte, epoch time.Time) ([]byte, error) {
 		}
 		clean := &tar.Header{Name: header.Name, Typeflag: header.Typeflag, Size: header.Size, Mode: 0o644, ModTime: epoch, Format: tar.FormatUSTAR}
 		if err := writer.WriteHeader(clean); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s of %s: %w", header.Name, epoch.Format(time.RFC3339), err)
 		}
 		if _, err := io.Copy(writer, reader); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(writer.Close(), zipped.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	err = errors.Join(writer.Close(), zipped.Close())
+	return out.Bytes(), err
 }

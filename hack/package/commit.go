@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,21 +13,22 @@ import (
 	"cozy-kubevirt/internal/git"
 )
 
-// commit is where the chart stands in git.
+// commit is what is checked out where a chart is.
 type commit struct {
-	dir    string // a folder of the repository, to run git in
-	hash   string
-	folder string // the chart's, from the top of the repository; empty for the top itself
+	dir  string // the chart's
+	hash string
+	date string // in seconds since 1970
 }
 
 // head is the commit that is checked out where the chart is.
 func head(chart string) (commit, error) {
 	c := commit{dir: chart}
-	var err error
-	if c.hash, err = c.git("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}"); err == nil {
-		c.folder, err = c.git("rev-parse", "--show-prefix")
+	facts, err := c.git("log", "-1", "--no-show-signature", "--format=%H %ct", "HEAD")
+	if err != nil {
+		return commit{}, err
 	}
-	return c, err
+	c.hash, c.date, _ = strings.Cut(facts, " ")
+	return c, nil
 }
 
 // git runs git on what was committed: replaced objects are the machine's own.
@@ -44,30 +46,28 @@ func (c commit) changes() (string, error) {
 	return c.git("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
 }
 
-// write puts the chart's files under a folder.
+// write puts the chart's files under a folder. Git lists those below the folder that it runs in, with their names from there.
 func (c commit) write(to string) error {
-	list, err := c.git("ls-tree", "-r", "-z", "--full-tree", c.hash+":"+strings.TrimSuffix(c.folder, "/"))
+	list, err := c.git("ls-tree", "-r", "-z", c.hash)
 	if err != nil {
-		return fmt.Errorf("the commit %.7s has no folder %s; commit the chart, or set ALLOW_DIRTY=1 to package the folder as it is: %w", c.hash, c.folder, err)
+		return err
+	}
+	if list == "" {
+		return fmt.Errorf("the commit %.7s has no file in %s; commit the chart, or set ALLOW_DIRTY=1 to package the folder as it is", c.hash, c.dir)
 	}
 	for _, entry := range strings.Split(strings.TrimSuffix(list, "\x00"), "\x00") {
 		facts, name, _ := strings.Cut(entry, "\t")
-		var mode, kind, object string
-		if _, err := fmt.Sscan(facts, &mode, &kind, &object); err != nil {
-			return fmt.Errorf("the chart has no file in the commit %.7s", c.hash)
-		}
+		fields := strings.Fields(facts)
+		mode, kind, object := fields[0], fields[1], fields[2]
 		if kind != "blob" || mode == "120000" {
-			return fmt.Errorf("%s%s: a link or a submodule, whose content is not in the commit; commit the file itself", c.folder, name)
+			return fmt.Errorf("%s: a link or a submodule, whose content is not in the commit; commit the file itself", filepath.Join(c.dir, name))
 		}
 		content, err := c.bytes("cat-file", "blob", object)
 		if err != nil {
 			return err
 		}
 		target := filepath.Join(to, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(target, content, 0o644); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o644)); err != nil {
 			return err
 		}
 	}

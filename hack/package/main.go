@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -11,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -81,22 +81,12 @@ func bundle(o options, stderr io.Writer) (string, error) {
 			return "", err
 		}
 	}
-	chart, err := loader.LoadDir(source)
+	saved, err := save(source, o.version, work)
 	if err != nil {
 		return "", err
 	}
-	if o.version != "" {
-		chart.Metadata.Version = o.version
-	}
-	saved, err := chartutil.Save(chart, work)
+	content, err := reproducible(saved, epoch)
 	if err != nil {
-		return "", err
-	}
-	content, err := os.ReadFile(saved)
-	if err != nil {
-		return "", err
-	}
-	if content, err = reproducible(content, epoch); err != nil {
 		return "", err
 	}
 	name := filepath.Base(saved)
@@ -105,10 +95,7 @@ func bundle(o options, stderr io.Writer) (string, error) {
 		name + ".sha256": fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(content), name),
 	}
 	if o.signKey != "" {
-		if err := os.WriteFile(saved, content, 0o644); err != nil {
-			return "", err
-		}
-		if files[name+".prov"], err = sign(saved, o); err != nil {
+		if files[name+".prov"], err = sign(saved, content, o); err != nil {
 			return "", err
 		}
 	}
@@ -132,23 +119,30 @@ func bundle(o options, stderr io.Writer) (string, error) {
 	return filepath.Join(o.out, name), nil
 }
 
+// save has Helm write the archive of a chart into a folder, and returns its path.
+func save(chart, version, to string) (string, error) {
+	loaded, err := loader.LoadDir(chart)
+	if err != nil {
+		return "", err
+	}
+	if version != "" {
+		loaded.Metadata.Version = version
+	}
+	return chartutil.Save(loaded, to)
+}
+
 // sourceDate is SOURCE_DATE_EPOCH (seconds since 1970), or else the time of the commit.
 func (c commit) sourceDate() (time.Time, error) {
-	text := os.Getenv("SOURCE_DATE_EPOCH")
-	if text == "" {
-		var err error
-		if text, err = c.git("log", "-1", "--no-show-signature", "--format=%ct", c.hash); err != nil {
-			return time.Time{}, err
-		}
-	}
-	seconds, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	text := cmp.Or(os.Getenv("SOURCE_DATE_EPOCH"), c.date)
+	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %q is not a number of seconds", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-func sign(archive string, o options) ([]byte, error) {
+// sign writes the archive where Helm reads what it signs, and returns its provenance.
+func sign(archive string, content []byte, o options) ([]byte, error) {
 	if o.keyring == "" {
 		return nil, errors.New("SIGN_KEY is set and SIGN_KEYRING is not; name the file of the key ring")
 	}
@@ -158,6 +152,9 @@ func sign(archive string, o options) ([]byte, error) {
 	}
 	if err := signatory.DecryptKey(func(string) ([]byte, error) { return []byte(os.Getenv("SIGN_PASSPHRASE")), nil }); err != nil {
 		return nil, fmt.Errorf("SIGN_KEY %s: %w", o.signKey, err)
+	}
+	if err := os.WriteFile(archive, content, 0o644); err != nil {
+		return nil, err
 	}
 	text, err := signatory.ClearSign(archive)
 	return []byte(text), err

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +21,41 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/downloader"
 )
+
+// TestMain is the command itself where a test starts it.
+func TestMain(m *testing.M) {
+	if os.Getenv("IS_THE_COMMAND") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestTheCommandPrintsThePathOrTheReasonAndFails(t *testing.T) {
+	secret, _ := keyring(t)
+	dir, out := repository(t), t.TempDir()
+	add(t, dir, "chart/values.yaml", "a: 2\n")
+	command := func(more ...string) (said, problems string, err error) {
+		process := exec.Command(os.Args[0], append([]string{"-chart", filepath.Join(dir, "chart"), "-out", out}, more...)...)
+		process.Dir, process.Env = t.TempDir(), append(os.Environ(), "IS_THE_COMMAND=1")
+		var stdout, stderr bytes.Buffer
+		process.Stdout, process.Stderr = &stdout, &stderr
+		err = process.Run()
+		return stdout.String(), stderr.String(), err
+	}
+	said, problems, err := command("-allow-dirty", "-version", "1.2.3", "-sign-key", "release", "-keyring", secret)
+	require.NoError(t, err, problems)
+	assert.Equal(t, filepath.Join(out, "demo-1.2.3.tgz")+"\n", said)
+	assert.FileExists(t, filepath.Join(out, "demo-1.2.3.tgz.prov"))
+
+	said, problems, err = command()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.ExitCode())
+	assert.Empty(t, said)
+	assert.Contains(t, problems, "package: the tree has changes")
+	assert.Contains(t, problems, "chart/values.yaml")
+}
 
 func TestTwoClonesOfOneCommitGiveTheSameBytes(t *testing.T) {
 	origin := repository(t)
@@ -47,9 +85,15 @@ func TestSourceDateEpochIsWhatTheFilesAreDated(t *testing.T) {
 	}
 	assert.Equal(t, pack("1700000000"), pack("1700000000"))
 	assert.NotEqual(t, pack("1700000000"), pack("1700000001"))
-	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
-	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
-	assert.ErrorContains(t, err, "SOURCE_DATE_EPOCH")
+	assert.Equal(t, pack("1767225600"), pack(""), "without it, the time of the commit")
+	for _, date := range []struct{ epoch, says string }{
+		{"yesterday", "SOURCE_DATE_EPOCH"},
+		{"99999999999", "5138-11-16"}, // no archive holds it
+	} {
+		t.Setenv("SOURCE_DATE_EPOCH", date.epoch)
+		_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
+		assert.ErrorContains(t, err, date.says)
+	}
 }
 
 func TestTheArchiveIsAChartOfThatVersionWithItsChecksumBeside(t *testing.T) {
@@ -58,6 +102,9 @@ func TestTheArchiveIsAChartOfThatVersionWithItsChecksumBeside(t *testing.T) {
 	chart, err := loader.LoadFile(archive)
 	require.NoError(t, err)
 	assert.Equal(t, "1.2.3-rc.1+build.5", chart.Metadata.Version)
+	unzipped, err := gzip.NewReader(bytes.NewReader(read(t, archive)))
+	require.NoError(t, err)
+	assert.Equal(t, "Helm", unzipped.Comment, "by which Helm's archives are known")
 	assert.Equal(t, fmt.Sprintf("%x  %s\n", sha256.Sum256(read(t, archive)), filepath.Base(archive)), string(read(t, archive+".sha256")))
 	assert.NoFileExists(t, archive+".prov")
 }
@@ -128,11 +175,88 @@ func TestAFileThatIsNotTrackedIsRefusedHoweverGitIsConfigured(t *testing.T) {
 	assertRefused(t, dir, "chart/templates/new.yaml")
 }
 
-func TestALinkInTheCommitIsRefused(t *testing.T) {
-	dir := repository(t)
-	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "chart/link.txt")))
-	commitAll(t, dir)
-	assertRefused(t, dir, "chart/link.txt")
+func TestWhatIsNoWholeChartInACommitIsRefusedByName(t *testing.T) {
+	long := strings.Repeat("long", 100)
+	for name, c := range map[string]struct {
+		does, says string // to the repository, in a shell
+	}{
+		"a folder outside of a repository":         {"rm -rf .git", "not a git repository"},
+		"a repository without a commit":            {"rm -rf .git && git init --quiet", "HEAD"},
+		"a repository that git can't read":         {"echo broken >.git/index", "git status"},
+		"a chart that is not committed":            {"git rm -r --quiet --cached chart && $COMMIT && echo chart >.git/info/exclude", "no file in"},
+		"a link":                                   {"ln -s /etc/hostname chart/link.txt && git add . && $COMMIT", "chart/link.txt"},
+		"a submodule":                              {"mkdir chart/sub && git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),chart/sub && $COMMIT", "chart/sub"},
+		"a folder whose list is missing":           {"tree=$(git rev-parse HEAD:chart) && rm -f .git/objects/${tree%${tree#??}}/${tree#??}", "git ls-tree"},
+		"a file whose content is missing":          {"file=$(git rev-parse HEAD:chart/values.yaml) && rm -f .git/objects/${file%${file#??}}/${file#??}", "git cat-file"},
+		"a file whose name no file system holds":   {"$LONG,chart/" + long + " && $COMMIT && git update-index --skip-worktree chart/" + long, long},
+		"a folder whose name no file system holds": {"$LONG,chart/" + long + "/a && $COMMIT && git update-index --skip-worktree chart/" + long + "/a", long},
+		"a chart that Helm can't read":             {"git rm --quiet chart/Chart.yaml && $COMMIT", "Chart.yaml"},
+		"a chart that Helm can't write":            {"echo broken >chart/values.schema.json && git add . && $COMMIT", "values.schema.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t)
+			run(t, dir, "sh", "-ec", strings.NewReplacer(
+				"$COMMIT", "git -c user.name=test -c user.email=test@example.org commit --quiet --message more",
+				"$LONG", "git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:chart/values.yaml)",
+			).Replace(c.does))
+			assertRefused(t, dir, c.says)
+		})
+	}
+}
+
+func TestARepositoryWhoseTopIsTheChartIsRefusedWhileItIsEmpty(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "git", "init", "--quiet", "chart")
+	run(t, filepath.Join(dir, "chart"), "git", "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--allow-empty", "--message", "nothing")
+	assertRefused(t, dir, "has no file in")
+	add(t, dir, "chart/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 0.1.0\n")
+	commitAll(t, filepath.Join(dir, "chart"))
+	_, err := bundle(options{chart: filepath.Join(dir, "chart"), out: t.TempDir()}, io.Discard)
+	assert.NoError(t, err)
+}
+
+func TestWhereNothingCanBeWrittenNothingIsAndTheFolderIsNamed(t *testing.T) {
+	dir, out := repository(t), t.TempDir()
+	o := options{chart: filepath.Join(dir, "chart"), out: filepath.Join(dir, "chart/values.yaml/out")}
+	_, err := bundle(o, io.Discard)
+	var refused *os.PathError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, filepath.Join(dir, "chart/values.yaml"), refused.Path)
+	add(t, out, "demo-0.1.0.tgz/file", "in the place of the archive")
+	o.out = out
+	_, err = bundle(o, io.Discard)
+	require.ErrorContains(t, err, filepath.Join(out, "demo-0.1.0.tgz"))
+	assert.NoFileExists(t, filepath.Join(out, "demo-0.1.0.tgz.sha256"))
+
+	work := t.TempDir()
+	t.Chdir(work)
+	t.Setenv("TMPDIR", work)
+	_, err = bundle(options{chart: o.chart, out: t.TempDir()}, io.Discard)
+	require.NoError(t, err)
+	assertEmpty(t, work)
+	t.Setenv("TMPDIR", filepath.Join(work, "missing"))
+	_, err = bundle(o, io.Discard)
+	require.ErrorContains(t, err, filepath.Join(work, "missing"))
+}
+
+func TestAnArchiveThatIsNoneIsNotRewritten(t *testing.T) {
+	zipped := func(write func(io.Writer)) string {
+		var out bytes.Buffer
+		zipper := gzip.NewWriter(&out)
+		write(zipper)
+		require.NoError(t, zipper.Close())
+		return out.String()
+	}
+	dir := t.TempDir()
+	add(t, dir, "no gzip", "a text of more than ten bytes")
+	add(t, dir, "no tar", zipped(func(to io.Writer) { fmt.Fprint(to, strings.Repeat("text", 200)) }))
+	add(t, dir, "half a file", zipped(func(to io.Writer) {
+		assert.NoError(t, tar.NewWriter(to).WriteHeader(&tar.Header{Name: "a", Size: 10, Mode: 0o644}))
+	}))
+	for name, want := range map[string]error{"no gzip": gzip.ErrHeader, "no tar": tar.ErrHeader, "half a file": io.ErrUnexpectedEOF, "missing": os.ErrNotExist} {
+		_, err := reproducible(filepath.Join(dir, name), time.Unix(0, 0))
+		assert.ErrorIs(t, err, want, name)
+	}
 }
 
 func TestAllowDirtyPackagesTheFolderAsItIsAndSaysSo(t *testing.T) {
@@ -193,9 +317,40 @@ func TestAnArchiveIsSignedSoThatHelmVerifiesIt(t *testing.T) {
 	_, err = downloader.VerifyChart(archive, public)
 	assert.Error(t, err, "a changed archive must not verify")
 
-	o.keyring = ""
-	_, err = bundle(o, io.Discard)
-	assert.ErrorContains(t, err, "SIGN_KEYRING")
+}
+
+func TestWhatCanNotBeSignedIsNotPackaged(t *testing.T) {
+	secret, public := keyring(t)
+	locked := filepath.Join(t.TempDir(), "locked.gpg")
+	entity, err := openpgp.NewEntity("release", "", "release@example.org", nil)
+	require.NoError(t, err)
+	require.NoError(t, entity.PrivateKey.Encrypt([]byte("opens it")))
+	var key bytes.Buffer
+	require.NoError(t, entity.SerializePrivateWithoutSigning(&key, nil))
+	require.NoError(t, os.WriteFile(locked, key.Bytes(), 0o600))
+	for name, c := range map[string]struct{ key, keyring, passphrase, says string }{
+		"no key ring":          {"release", "", "", "SIGN_KEYRING is not"},
+		"no such key ring":     {"release", secret + ".missing", "", "SIGN_KEYRING " + secret + ".missing"},
+		"a public key":         {"release", public, "", "SIGN_KEY release"},
+		"a wrong passphrase":   {"release", locked, "doesn't", "SIGN_KEY release"},
+		"the right passphrase": {"release", locked, "opens it", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SIGN_PASSPHRASE", c.passphrase)
+			o := options{chart: filepath.Join(repository(t), "chart"), out: t.TempDir(), signKey: c.key, keyring: c.keyring}
+			_, err := bundle(o, io.Discard)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.says)
+			assertEmpty(t, o.out)
+		})
+	}
+	for archive, content := range map[string]string{filepath.Join(t.TempDir(), "demo.tgz"): "no chart", filepath.Join(t.TempDir(), "missing/demo.tgz"): ""} {
+		_, err := sign(archive, []byte(content), options{signKey: "release", keyring: secret})
+		assert.Error(t, err, archive)
+	}
 }
 
 // keyring makes a key "release", and returns the files of its secret and its public part.
@@ -233,7 +388,7 @@ func repository(t *testing.T) string {
 func commitAll(t *testing.T, dir string) {
 	t.Helper()
 	run(t, dir, "git", "add", ".")
-	run(t, dir, "git", "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message", "a chart", "--date", "2026-01-01T00:00:00Z")
+	run(t, dir, "env", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z", "git", "-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message", "a chart")
 }
 
 func add(t *testing.T, dir, name, text string) {

@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,6 +28,131 @@ import (
 
 	"cozy-kubevirt/internal/registry"
 )
+
+// TestMain is the command itself where a test starts it.
+func TestMain(m *testing.M) {
+	if os.Getenv("IS_THE_COMMAND") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestTheCommandSaysWhatItPushedOrWhyNotAndFails(t *testing.T) {
+	backend := startRegistry(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, _ := r.BasicAuth(); name != "robot" || password != "s3cret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		forward(backend).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	archive, address := archive(t, "1.2.3", "a: 1"), strings.TrimPrefix(front.URL, "http://")
+	command := func(username string) (said, problems string, err error) {
+		process := exec.Command(os.Args[0], "-archive", archive, "-registry", "oci://"+address+"/charts")
+		process.Env = append(os.Environ(), "IS_THE_COMMAND=1", "REGISTRY_USERNAME="+username, "REGISTRY_PASSWORD=s3cret")
+		var stdout, stderr bytes.Buffer
+		process.Stdout, process.Stderr = &stdout, &stderr
+		err = process.Run()
+		return stdout.String(), stderr.String(), err
+	}
+	said, problems, err := command("robot")
+	require.NoError(t, err, problems)
+	assert.Regexp(t, "^pushed oci://"+address+"/charts/demo:1.2.3@sha256:.*\n$", said)
+
+	said, problems, err = command("somebody")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.ExitCode())
+	assert.Empty(t, said)
+	assert.Contains(t, problems, "push: "+address)
+}
+
+func TestWhatIsNoArchiveOrHasNoReadableProvenanceIsNotPushed(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, archive string) (named string){
+		"no archive": func(t *testing.T, archive string) string { require.NoError(t, os.Remove(archive)); return archive },
+		"no chart": func(t *testing.T, archive string) string {
+			require.NoError(t, os.WriteFile(archive, []byte("text"), 0o644))
+			return archive
+		},
+		"a folder for a provenance": func(t *testing.T, archive string) string {
+			require.NoError(t, os.Mkdir(archive+".prov", 0o755))
+			return archive + ".prov"
+		},
+		"a login that can't be read": func(t *testing.T, _ string) string {
+			t.Setenv("HELM_CONFIG_HOME", t.TempDir())
+			require.NoError(t, os.Mkdir(filepath.Join(os.Getenv("HELM_CONFIG_HOME"), "registry"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HELM_CONFIG_HOME"), "registry/config.json"), []byte("{"), 0o644))
+			return "config"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the registry was asked") }))
+			defer asked.Close()
+			o := options{archive: archive(t, "1.2.3", "a: 1"), registry: "oci://" + strings.TrimPrefix(asked.URL, "http://") + "/charts", patience: patience}
+			named := spoil(t, o.archive)
+			_, err := push(o)
+			assert.ErrorContains(t, err, named)
+		})
+	}
+}
+
+// A registry that doesn't say what the tag points at may hold the version: it looks before, right before, and after.
+func TestAVersionThatCanNotBeLookedUpIsNotPushed(t *testing.T) {
+	for _, failing := range []int{1, 2, 3, 4} {
+		t.Run(fmt.Sprintf("time %d", failing), func(t *testing.T) {
+			backend := startRegistry(t)
+			looked := 0
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, "/manifests/1.2.3") {
+					looked++
+					if looked == failing {
+						w.WriteHeader(http.StatusInternalServerError)
+						return
+					}
+				}
+				assert.False(t, looked >= failing && r.Method != http.MethodGet, "%s %s, though the version is not known", r.Method, r.URL)
+				forward(backend).ServeHTTP(w, r)
+			}))
+			defer front.Close()
+			_, err := push(options{archive: archive(t, "1.2.3", "a: 1"), registry: "oci://" + strings.TrimPrefix(front.URL, "http://") + "/charts", patience: patience})
+			require.ErrorContains(t, err, "500")
+			assert.Equal(t, failing, looked)
+		})
+	}
+}
+
+func TestAnArchiveThatIsThereAndCanNotBeReadIsNotPushedOver(t *testing.T) {
+	backend := startRegistry(t)
+	o := options{archive: archive(t, "1.2.3", "a: 1"), registry: "oci://" + backend + "/charts", patience: patience}
+	_, err := push(o)
+	require.NoError(t, err)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		assert.Equal(t, http.MethodHead, r.Method)
+		forward(backend).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	o.registry = "oci://" + strings.TrimPrefix(front.URL, "http://") + "/charts"
+	_, err = push(o)
+	assert.ErrorContains(t, err, "502")
+}
+
+func TestARegistryElsewhereHasToProveWhoItIs(t *testing.T) {
+	front := httptest.NewUnstartedServer(http.NotFoundHandler())
+	front.Config.ErrorLog = log.New(io.Discard, "", 0) // that we hang up
+	front.StartTLS()
+	defer front.Close()
+	there, err := newTarget(options{patience: patience}, strings.TrimPrefix(front.URL, "https://")+"/charts/demo:1.2.3", false)
+	require.NoError(t, err)
+	_, err = there.tagged()
+	assert.ErrorContains(t, err, "certificate")
+}
 
 func TestAChartIsPushedOnceAndComesBackToTheByte(t *testing.T) {
 	address := startRegistry(t)

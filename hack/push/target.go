@@ -4,7 +4,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -13,46 +12,36 @@ import (
 	"oras.land/oras-go/v2/errdef"
 )
 
-// target is a reference, host/path/chart:version, and the clients that push to it. Helm's client puts a manifest under
-// its tag; that of byDigest puts it under nothing but its digest.
+// target is a reference, host/path/chart:version, and the client that pushes to it.
 type target struct {
-	reference      string
-	client, silent *registry.Client
-	secrets        *secrets
+	reference string
+	client    *registry.Client
+	manifests *manifests
+	secrets   *secrets
 }
 
 func newTarget(o options, reference string, plain bool) (*target, error) {
-	t := &target{reference: reference, secrets: &secrets{}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = o.patience
-	transport.DialContext = (&net.Dialer{Timeout: o.patience}).DialContext
-	watched := watch{transport, t.secrets}
-	var err error
-	if t.client, err = newClient(o, plain, watched); err == nil {
-		t.silent, err = newClient(o, plain, byDigest{watched})
-	}
-	return t, err
-}
-
-func newClient(o options, plain bool, transport http.RoundTripper) (*registry.Client, error) {
+	t := &target{reference: reference, secrets: &secrets{}}
+	t.manifests = &manifests{RoundTripper: watch{transport, t.secrets}}
 	settings := []registry.ClientOption{
-		registry.ClientOptHTTPClient(&http.Client{Transport: transport}),
+		registry.ClientOptHTTPClient(&http.Client{Transport: t.manifests}),
 		registry.ClientOptBasicAuth(o.username, o.password),
 	}
 	if plain {
 		settings = append(settings, registry.ClientOptPlainHTTP())
 	}
-	return registry.NewClient(settings...)
+	var err error
+	t.client, err = registry.NewClient(settings...)
+	return t, err
 }
 
 // tagged is the digest of the manifest that the version's tag points at; empty while there is none.
 func (t *target) tagged() (string, error) {
 	// An OCI tag holds no "+"; Helm writes "_" for it, and so does Client.Push.
 	found, err := t.client.Resolve(strings.ReplaceAll(t.reference, "+", "_"))
-	switch {
-	case errors.Is(err, errdef.ErrNotFound):
-		return "", nil
-	case err != nil:
+	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
 		return "", t.explain(err)
 	}
 	return found.Digest.String(), nil
@@ -69,12 +58,8 @@ func (t *target) pull() (*registry.PullResult, error) {
 // push puts the archive there by its digest first, so that only the tag is left to set, and that only while it points at
 // what it did before; and makes sure that it then points at ours. It returns the manifest's digest.
 func (t *target) push(content, provenance []byte, before string) (string, error) {
-	options := []registry.PushOption{registry.PushOptCreationTime(time.Unix(0, 0).UTC().Format(time.RFC3339))}
-	if provenance != nil {
-		options = append(options, registry.PushOptProvData(provenance))
-	}
 	ours := ""
-	for _, client := range []*registry.Client{t.silent, t.client} {
+	for _, t.manifests.byDigest = range []bool{true, false} {
 		now, err := t.tagged()
 		if err != nil {
 			return "", err
@@ -82,7 +67,7 @@ func (t *target) push(content, provenance []byte, before string) (string, error)
 		if now != before {
 			return "", t.taken(now, "nothing was pushed over it")
 		}
-		done, err := client.Push(content, t.reference, options...)
+		done, err := t.client.Push(content, t.reference, registry.PushOptProvData(provenance), registry.PushOptCreationTime(time.Unix(0, 0).UTC().Format(time.RFC3339)))
 		if err != nil {
 			return "", t.explain(err)
 		}

@@ -20,22 +20,25 @@ import (
 	"sync"
 )
 
-// byDigest puts a manifest under its digest where the client would put it under a tag.
-type byDigest struct{ http.RoundTripper }
+// manifests puts a manifest, where it is told to, under its digest in place of a tag.
+type manifests struct {
+	http.RoundTripper
+	byDigest bool
+}
 
 // RoundTrip sends the request.
-func (b byDigest) RoundTrip(r *http.Request) (*http.Response, error) {
-	folder, reference := path.Split(r.URL.Path)
-	if r.Method == http.MethodPut && strings.HasSuffix(folder, "/manifests/") && !strings.Contains(reference, ":") {
+func (m *manifests) RoundTrip(r *http.Request) (*http.Response, error) {
+	folder := path.Dir(r.URL.Path)
+	if m.byDigest && r.Method == http.MethodPut && strings.HasSuffix(folder, "/manifests") {
 		manifest, err := io.ReadAll(r.Body)
 		if err := errors.Join(err, r.Body.Close()); err != nil {
 			return nil, err
 		}
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(manifest))
-		r.URL.Path = folder + fmt.Sprintf("sha256:%x", sha256.Sum256(manifest))
+		r.URL.Path = fmt.Sprintf("%s/sha256:%x", folder, sha256.Sum256(manifest))
 	}
-	return b.RoundTripper.RoundTrip(r)
+	return m.RoundTripper.RoundTrip(r)
 }
 
 // watch remembers what requests authorize themselves with, wherever the client has it from.
@@ -46,11 +49,10 @@ type watch struct {
 
 // RoundTrip sends the request.
 func (w watch) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
-		w.secrets.add("", token)
-		username, password, _ := r.BasicAuth()
-		w.secrets.add(username, password)
-	}
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	w.secrets.add("", token)
+	username, password, _ := r.BasicAuth()
+	w.secrets.add(username, password)
 	return w.RoundTripper.RoundTrip(r)
 }
 
