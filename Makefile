@@ -174,7 +174,7 @@ workers: $(CONTROL_PLANE) bin/gotestsum ## what Cluster API's own controllers do
 	@hack/gotest.sh $@ tests/workers .
 
 .PHONY: helms
-helms: $(BUILT_HELM) bin/gotestsum bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
+helms: $(BUILT_HELM) $(BUILT_HELM_UNITTEST) bin/gotestsum bin/helm-oldest bin/helm4 ## every Helm renders the same bytes, for every Kubernetes that KubeVirt supports
 	@hack/gotest.sh $@ . ./tests/helms
 
 .PHONY: flux
